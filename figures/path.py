@@ -13,14 +13,18 @@ import workbench as wb
 
 
 def measure(n: int = 300, gap: float = 1e-2, folds: int = 5, seed: int = 0) -> dict[str, np.ndarray]:
-    """lam, lower, upper, gap, epsilon (60,); solved: the solved λ; at, error, low, high (13,): held out, intervals."""
+    """lam, lower, upper, gap, epsilon (60,); every (1,): the gap that holds at every λ; solved: the solved λ.
+
+    at, error, low, high (13,): held-out errors and their intervals.
+    """
     problem, form = wb.load_problem("digits")(n=n), wb.SoftMargin()
     found = wb.path(form, problem, epsilon=gap)
     lam = np.clip(np.geomspace(1e-3, 10.0, 60), 1e-3, 10.0)
     points = [found.at(float(each)) for each in lam]
     rows = wb.validated(form, problem, np.clip(np.geomspace(1e-3, 10.0, 13), 1e-3, 10.0).tolist(), folds, gap, seed)
     arrays = {key: np.array([getattr(each, key) for each in points]) for key in ("lam", "lower", "upper", "gap")}
-    arrays |= {"epsilon": np.full(len(lam), gap), "solved": np.array([each.lam for each in found.knots])}
+    arrays |= {"epsilon": np.full(len(lam), gap), "every": np.array([found.gap])}
+    arrays["solved"] = np.array([each.lam for each in found.knots])
     names = {"at": "lam", "error": "loss", "low": "low", "high": "high"}
     arrays["about"] = np.array(["Digits, soft margin"])
     return arrays | {name: np.array([row[key] for row in rows]) for name, key in names.items()}
@@ -35,6 +39,7 @@ def of_runs(records):
     arrays = {key: np.array([row[key] for row in rows], float) for key in ("lam", "lower", "upper", "gap")}
     arrays |= {
         "epsilon": np.full(len(rows), found["epsilon"]),
+        "every": np.array([found["gap"]]),
         "about": np.array([f"{found['problem']} {found['formulation']}"]),
     }
     if found.get("break_points"):
@@ -46,14 +51,9 @@ def of_runs(records):
 @wb.pictures.styled
 def draw(arrays):
     solved, breaks = (arrays.get(key, np.array([])) for key in ("solved", "breaks"))
-    work = (
-        f"{len(breaks)} break points give"
-        if len(breaks)
-        else f"{len(solved)} solves prove"
-        if len(solved)
-        else "Here is"
-    )
-    told, panels = f"{work} the optimum at every λ to {wb.pictures.power(arrays['gap'].max())}", 2 + ("error" in arrays)
+    work = f"{len(breaks)} break points give the" if len(breaks) else f"{len(solved)} solves prove the"
+    work = work if len(breaks) + len(solved) else "The"
+    told, panels = f"{work} optimum at every λ to {wb.pictures.power(arrays['every'][0])}", 2 + ("error" in arrays)
     marks = ", strokes are break points" if len(breaks) else ", dots are solved" if len(solved) else ""
     line = "" if len(breaks) else ", the dotted line is ε"
     held = " Right: cross-validation with 95 % intervals." if "error" in arrays else ""

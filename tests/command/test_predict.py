@@ -171,3 +171,22 @@ def test_sequences_are_compared_by_positions_and_as_a_mean_over_sequences(cutben
     said = cutbench("predict", "c", "a.conll").stderr
     assert "% of 6 differ from the labels in a.conll; " in said
     assert said.endswith(f"as the mean over sequences, like a train error, {error} %\n")
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [
+        (("red", "", "blue"), ("of 2 differ from the labels", "1 sample without a label in column colour")),
+        (("NA", "?", "red"), ("of 1 differ from the labels", "2 samples without a label in column colour")),
+        (("", "", ""), ()),
+    ],
+)
+def test_rows_whose_labels_are_missing_are_predicted_and_not_compared(cutbench, labels, told):
+    write("a.csv", "a,b,colour\n1,0,red\n0,1,blue\n2,0.5,red\n0.5,2,blue\n")
+    cutbench("solve", "a.csv", "soft-margin", "--out", "run")
+    rows = (f"{a},{b},{label}\n" for (a, b), label in zip(((3, 0), (0, 3), (1, 4)), labels, strict=True))
+    write("new.csv", "".join(("a,b,colour\n", *rows)))
+    answer = cutbench("predict", "run", "new.csv")
+    assert answer.stdout.split() == ["red", "blue", "blue"]
+    assert all(each in answer.stderr for each in told)
+    assert ("label" in answer.stderr) == bool(told)

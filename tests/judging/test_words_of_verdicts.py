@@ -16,7 +16,8 @@ from workbench.judging.controls import Control
 from workbench.judging.reference import Reference, reference_of
 from workbench.judging.reports import Report
 from workbench.judging.verdicts import Hearing, crosscheck, standing, unusable
-from workbench.judging.words import AGREES, DISAGREES, FAILED, NOT_CONVERGED
+from workbench.judging.words import AGREES, DISAGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED
+from workbench.proofs.smooth import SmoothBounds
 from workbench.solvers.subgradient import Subgradient
 from workbench.solving.stochastic import run
 
@@ -255,6 +256,58 @@ def test_steps_straight_down_excuse_before_clean_runs_are_asked(monkeypatch):
     assert seen == [(hearing.reports, hearing.reference.bounds, {"by_coordinate": False})]
 
 
+def test_who_is_excused_by_its_steps_is_marked(monkeypatch):
+    controlled(monkeypatch, 0.0, excuses=False)
+    for down in (True, False):
+        hearing = heard([1.0] * 9)
+        hearing.evidence["limit"] = 1.0
+        monkeypatch.setattr(verdicts, "downhill", lambda *those, down=down, **how: down)
+        assert hearing.stays().evidence.get("excused") == (1.0 if down else None)
+
+
+@pytest.mark.parametrize(
+    ("alone", "fades", "smooth", "told"),
+    [
+        (True, True, False, "shrink as under a schedule of learning rates"),
+        (True, True, True, ""),  # where F has a gradient, its slope would tell
+        (True, False, False, ""),
+        (False, True, False, ""),  # others can be asked for more passes
+    ],
+)
+def test_steps_that_end_with_the_run_excuse_who_is_alone_with_no_gradient(alone, fades, smooth, told, monkeypatch):
+    monkeypatch.setattr(verdicts, "downhill", lambda *those, **how: False)
+    monkeypatch.setattr(verdicts, "fading", lambda reports: fades)
+    hearing = heard([1.0] * 9)
+    hearing.alone, hearing.reference.bounds = alone, SmoothBounds.__new__(SmoothBounds) if smooth else object()
+    assert hearing.excuse() == told
+
+
+# ── loops that are watched ────────────────────────────────────────────────────────────────────────
+
+
+def watched(ends, asides=0.0):
+    """What is heard of a learner that is alone, with these excesses after 1, 2, 3, … steps."""
+    rows = np.column_stack([ends, np.broadcast_to(asides, len(ends))])
+    return Hearing([Report(k + 1.0, row) for k, row in enumerate(rows)], None, line(), 1e-4, alone=True)
+
+
+@pytest.mark.parametrize(("since", "verdict", "rule"), [(14, NOT_CONVERGED, "history"), (15, DISAGREES, "ended")])
+def test_sixteen_steps_at_rest_are_an_end_of_a_loop(since, verdict, rule):
+    """From the middle of its steps on, with both ends: 14 to 28, or 15 to 30."""
+    found = watched(np.maximum(1.0 + since - np.arange(1.0, 2 * since + 1), 1.0)).ended()
+    assert (found.verdict, found.rule) == (verdict, rule)
+    assert f"its weights are the same from pass {since} to pass {2 * since}" in found.reason
+    assert ("too few steps to tell: run it longer" in found.reason) == (rule == "history")
+
+
+@pytest.mark.parametrize(("steps", "settled"), [(31, False), (32, True)])
+def test_thirty_two_steps_are_a_history_of_a_loop(steps, settled):
+    """That turns about the optimum at the same height."""
+    found = watched(np.ones(steps), (-1.0) ** np.arange(steps)).open()
+    assert (found is None) == settled
+    assert settled or (found.verdict, found.rule) == (NOT_CONVERGED, "history")
+
+
 def test_clean_runs_excuse_or_are_missing(monkeypatch):
     controlled(monkeypatch, 0.9, excuses=True)
     found = heard(1.0 + 0.3 * PASSES**-1.0)
@@ -322,27 +375,92 @@ def test_who_stands_and_pauses_goes_on_and_who_has_ended_is_asked_for(monkeypatc
 # ── what can be judged ────────────────────────────────────────────────────────────────────────────
 
 
+def steps(*thetas):
+    return [Report(k + 1.0, theta, shape=theta.shape) for k, theta in enumerate(thetas)]
+
+
 def test_weights_that_are_none():
     good = reference().theta
     dim = len(good)
-    assert unusable([good, good], None, reference()) is None
-    assert unusable([good * np.nan, good], None, reference()) is None  # the last ones count
-    assert "shape (2,)" in unusable([good, np.zeros(2)], None, reference()).reason
-    assert "not (9,)" in unusable([np.zeros(2), good], None, reference()).reason
+    assert unusable(steps(good, good), None, reference()) is None
+    assert unusable(steps(good * np.nan, good), None, reference()) is None  # the last ones count
+    assert "shape (2,)" in unusable(steps(good, np.zeros(2)), None, reference()).reason
+    assert "not (9,)" in unusable(steps(np.zeros(2), good), None, reference()).reason
     for bad in (np.nan, np.inf):
         some = np.where(np.arange(dim) == 1, bad, good)
-        found = unusable([good, good, some], None, reference())
+        found = unusable(steps(good, good, some), None, reference())
         assert (found.verdict, found.reason) == (FAILED, "1 of the 9 weights are not finite numbers.")
     for size, broken in ((1e300, True), (-1e300, True), (verdicts.LARGEST, False)):
         some = np.where(np.arange(dim) == 1, size, 0.0)
-        found = unusable([good, good, some], None, reference())
+        found = unusable(steps(good, good, some), None, reference())
         assert (found is not None) == broken
         assert not found or "too large" in found.reason
 
 
+@pytest.mark.parametrize(
+    ("shape", "told"),
+    [
+        ((8,), ""),
+        ((1, 8), ""),
+        ((2, 4), ""),
+        ((4, 2), "have shape (4, 2), inputs by classes; give the transpose, a row for each class."),
+        ((9,), "have shape (9,), not (8,), one for each entry of the features φ(x, y)."),
+        ((4,), "If they are one vector c for two labels, give −c/2 and c/2"),
+    ],
+)
+def test_a_matrix_of_weights_has_a_row_for_each_class(shape, told):
+    found = wb.crosscheck(np.zeros(shape), two_classes())
+    assert (found.verdict == FAILED) == bool(told)
+    assert told in found.reason
+
+
+def test_weights_and_biases_are_one_flat_array():
+    for shape, told in (((2, 5), "shape (2, 5); give a flat array (10,)"), ((8,), "shape (8,), not (10,)")):
+        found = wb.crosscheck(np.zeros(shape), two_classes(intercept=True))
+        assert f"{told}, 8 of w, then 2 of b." in found.reason
+    assert wb.crosscheck(np.zeros(10), two_classes(intercept=True)).verdict == NOT_CONVERGED
+
+
+@pytest.mark.parametrize("learned", ["abc", {"w": np.zeros(8)}, None, [(1, "abc")]])
+def test_what_is_no_array_of_numbers_is_refused(learned):
+    with pytest.raises(wb.BadInput, match="The learner returned"):
+        wb.crosscheck(learned, two_classes())
+
+
+def test_steps_among_other_things_are_no_history():
+    with pytest.raises(ValueError, match=r"The learner returned|inhomogeneous"):
+        verdicts.history([(1, [1.0]), [2.0]])
+
+
+def test_rows_of_one_number_are_weights():
+    (alone,) = verdicts.history([[1.0], [2.0]])
+    assert (alone.theta.tolist(), alone.shape) == ([1.0, 2.0], (2, 1))
+
+
+def test_a_solution_is_judged_by_its_weights_and_its_objective():
+    known = two_classes()
+    assert wb.crosscheck(known, known).verdict == AGREES
+    found = wb.crosscheck(two_classes(lam=0.2), known)
+    assert (found.verdict, found.rule) == (NOT_COMPARABLE, "objective")
+
+
+def test_a_nested_list_is_a_matrix_and_a_list_of_pairs_a_history():
+    known = two_classes()
+    rows = known.theta_flat.reshape(2, 4).tolist()
+    assert wb.crosscheck(rows, known).verdict == AGREES
+    found = wb.crosscheck([(4, known.theta_flat), [2, np.zeros(8)]], known)
+    assert (found.verdict, found.evidence["passes"]) == (AGREES, 4.0)
+
+
+@cache
+def two_classes(lam=0.1, intercept=False):
+    X = np.random.default_rng(3).normal(size=(20, 4))
+    return wb.solve(wb.SoftMargin(lam, intercept=intercept), wb.Multiclass(X, (X[:, 0] > 0).astype(int)))
+
+
 def test_another_objective_is_not_compared_and_another_declaration_is():
     trace = run(Subgradient(), wb.SoftMargin(0.1), reference().problem, passes=3)
-    assert unusable(list(trace.thetas), trace.formulation, reference()) is None
+    assert unusable(steps(*trace.thetas), trace.formulation, reference()) is None
     other = run(Subgradient(), wb.SoftMargin(0.2), reference().problem, passes=3)
     assert crosscheck(other, reference()).verdict == "not comparable"
     assert crosscheck(trace, reference()).verdict != "not comparable"

@@ -218,7 +218,8 @@ TARGETS |= {
 JUDGES = ("words_of_verdicts", "judges_numbers", "settling", "patience", "controls", "verdict_parts")
 CONVENTIONS = ("features", "layouts", "standardised", "losses", "padding", "neighbours")
 OF_JUDGE = {  # of each module of the judge, the fast tests in tests/judging
-    "patience": ("patience",),
+    "patience": ("patience", "stand"),
+    "programs": ("own_programs",),
     "settling": ("settling_parts", "settling"),
     "seeds": ("verdict_parts",),
     "share": ("share",),

@@ -250,3 +250,21 @@ def test_a_name_is_no_solver_and_a_formulation_without_cuts_has_bounds():
     with pytest.raises(BadInput, match="'bcfw' is no solver; give an object such as BCFW"):
         run("bcfw", SoftMargin(lam=0.1), problem)
     assert wb.Bounds(CRF(lam=0.1), problem).upper(np.zeros(9)) == pytest.approx(np.log(3))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"swapped": True}, "run takes a solver, a formulation, a problem; write for example run"),
+        ({"passes": "3"}, "passes is '3'; give a whole number of at least 1."),
+        ({"passes": 2.5}, "passes is 2.5; give a whole number"),
+        ({"rng": "seed"}, "rng is 'seed', no seed; give a whole number from 0 on"),
+        ({"rng": -1}, "rng is -1, no seed"),
+    ],
+)
+def test_arguments_of_another_kind_are_one_sentence(arguments, told):
+    pair = [SoftMargin(lam=0.1), Multiclass(np.eye(3), [0, 1, 2])]
+    if arguments.pop("swapped", False):
+        pair.reverse()
+    with pytest.raises(BadInput, match=told):
+        run(wb.BCFW(), *pair, **arguments)

@@ -33,6 +33,14 @@ def numbers(values: Any, what: str, remedy: str) -> Floats:
         raise BadInput(f"{what} are ragged or not numbers ({fault}); {remedy}.") from None
 
 
+def generator(rng: Any) -> np.random.Generator:
+    """The generator of a user's seed, or the user's generator itself."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise BadInput(f"rng is {rng!r}, no seed; give a whole number from 0 on, or a numpy Generator.") from None
+
+
 def as_number(text: str) -> float | None:
     """The number that a text writes in ASCII without underscores, perhaps nan or infinite; None if there is none."""
     if "_" in text or not text.isascii():  # Python reads 1_0 as 10, and digits of other scripts

@@ -279,7 +279,8 @@ def learned_lines(learned: Mapping[str, Any]) -> dict[str, str]:
         word: listed([f"{name} {value:.4g}" for name, value in values], counts.get(word))
         for word, values in told.items()
     }
-    lines["weights"] += f"; {learned['zeros']} are 0" * bool(learned["zeros"])
+    if learned["zeros"]:
+        lines["weights"] += f"; {learned['zeros']} are 0" if lines["weights"] else f"all {learned['zeros']} are 0"
     if "left_out" in learned:
         left = listed(list(map(str, learned["left_out"])))
         lines["selected"] = f"all samples but {left}" if left else "all samples"

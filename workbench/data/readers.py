@@ -9,7 +9,8 @@
 
 Labels that are all whole numbers become integers. A message says which column of a CSV or array of an npz was read as
 labels (`reading`); the user can choose another by the setting `label`. For `predict` labels may be missing: a file with
-as many columns as the weights have inputs has no labels. svmlight always has a first column; labels unknown to the
+as many columns as the weights have inputs has no labels, and a row of a CSV without a label is predicted and not
+compared. svmlight always has a first column; labels unknown to the
 weights, such as 0 for all, stand for missing labels.
 
 The weights keep how their file named its columns: whether svmlight's indices count from 0 or 1, and the names in a

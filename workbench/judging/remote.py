@@ -95,11 +95,11 @@ class RemoteStand(Stand):
         question = {"do": "fit", "budget": budget, "seed": seed, "start": start, "within": within}
         told, arrays = self.asked(question, arrays, within)
         reports = []
-        for k, (passes, claims, remarks) in enumerate(told["reports"]):
+        for k, (passes, claims, remarks, shape) in enumerate(told["reports"]):
             dual = [arrays[key] for j in range(3) if (key := f"dual_{k}_{j}") in arrays and not self.foreign]
             claims |= {"dual": dual[0] if len(dual) == 1 else tuple(dual)} if dual else {}
             claims |= {"iterate": arrays[f"iterate_{k}"]} if f"iterate_{k}" in arrays else {}
-            reports.append(Report(passes, arrays[f"theta_{k}"], claims, tuple(remarks)))
+            reports.append(Report(passes, arrays[f"theta_{k}"], claims, tuple(remarks), tuple(shape)))
         return reports, told["seconds"]
 
     @property
@@ -189,12 +189,12 @@ def done(numbers: Numbers, arrays: Arrays) -> tuple[Numbers, Arrays]:
     if within and seconds > within and len(reports) == 1 and not reports[0].remarks:
         raise OutOfTime
     told, out = [], {}
-    for k, (passes, theta, claims, remarks) in enumerate(reports):
+    for k, (passes, theta, claims, remarks, shape) in enumerate(reports):
         out[f"theta_{k}"] = theta
         dual = claims.get("dual", ())
         out |= {f"dual_{k}_{j}": part for j, part in enumerate([dual] if isinstance(dual, np.ndarray) else dual)}
         out |= {f"iterate_{k}": claims["iterate"]} if "iterate" in claims else {}
-        told.append([passes, {key: claims[key] for key in NUMBERS if key in claims}, remarks])
+        told.append([passes, {key: claims[key] for key in NUMBERS if key in claims}, remarks, shape])
     return {"reports": told, "seconds": seconds}, out
 
 

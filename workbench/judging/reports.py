@@ -37,12 +37,14 @@ class Report(NamedTuple):
     """Weights after `passes`, and what the learner says of them (`claims`: objective, lower, gap, dual, …).
 
     remarks : sentences about the report itself, for the user
+    shape : of the weights as they were handed over
     """
 
     passes: float
     theta: Floats
     claims: Mapping[str, Any] = {}  # numbers and arrays, by key
     remarks: tuple[str, ...] = ()
+    shape: tuple[int, ...] = ()
 
 
 class BadAnswer(BadInput):
@@ -116,7 +118,7 @@ def report_of(told: Any) -> Report:  # what a user's learner says
     passes = np.nan
     if told.get("passes") is not None and not 0 <= (passes := number("passes", told["passes"])) < np.inf:
         raise BadAnswer(f"The learner's passes are {passes:g}; count them from 0 on.")
-    return Report(passes, flat(told["weights"]), claims, tuple(unread(told, claims)))
+    return Report(passes, flat(told["weights"]), claims, tuple(unread(told, claims)), np.shape(told["weights"]))
 
 
 def unread(told: Mapping[str, Any], claims: Mapping[str, Any]) -> Iterator[str]:  # what a user's learner says
@@ -159,4 +161,7 @@ def flat(weights: Any) -> Floats:  # what a user's learner says
     try:
         return np.array(dense, float).ravel()
     except (TypeError, ValueError):
-        raise BadAnswer(f"The learner returned a {type(weights).__name__}, no array of weights.") from None
+        kind = type(weights).__name__
+        raise BadAnswer(
+            f"The learner returned a {kind}, no array of weights; return a flat array of numbers."
+        ) from None

@@ -38,15 +38,16 @@ history at most GRADED checkpoints are used (judging/settling.py, `chosen`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from numbers import Real
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from workbench.arithmetic.arrays import LARGEST
-from workbench.contracts import Floats, Trace, text_alone
+from workbench.contracts import CutForm, Floats, SmoothForm, Trace, text_alone
 from workbench.errors import BadInput, NotSeparable
 from workbench.formulations.kappa_difficulty import KappaDifficulty
 from workbench.formulations.latent_ssvm import LatentSSVM
@@ -56,7 +57,7 @@ from workbench.judging.claims import DRIFT, contradicted
 from workbench.judging.controls import Asked, control
 from workbench.judging.mistakes import mistaken
 from workbench.judging.reference import Certified, Formulation, Reference, reference_of
-from workbench.judging.reports import Report
+from workbench.judging.reports import Report, flat
 from workbench.judging.settling import (
     MOST,
     chosen,
@@ -84,6 +85,7 @@ from workbench.judging.words import (
     Verdict,
     far,
 )
+from workbench.outputs.multiclass import Multiclass
 from workbench.proofs.smooth import SmoothBounds
 
 if TYPE_CHECKING:
@@ -95,7 +97,7 @@ RESTS, WATCHED = 16, 32  # steps at rest, and steps in all, of a loop that is wa
 FITTED = 5  # answers that a curve can be fitted to, with two to spare
 MARKOV = 100.0  # times the published bound: P ≤ 1/100 for a clean run
 
-Answers = Trace | Floats | Sequence[Any]  # the sequence: a user's (passes, weights) or reports
+Answers = Trace | Certified | Floats | Sequence[Any]  # the sequence: a user's (passes, weights) or reports
 Learned = Answers | Exception
 
 
@@ -105,7 +107,7 @@ def crosscheck(
     tolerance: float = 1e-4,
     alone: bool = False,
 ) -> Verdict:
-    """Judges a trace, weights, a list of (passes, weights) or of `Report`s, or the exception that a learner raised.
+    """Judges a trace, weights, a list of (passes, weights) or of `Report`s, a solution, or what a learner raised.
 
     `solution` is a certified reference: upper, lower, gap, theta_flat, formulation, problem. Raises `Contradiction`
     where its lower bound lies above its upper one, `BadInput` for a tolerance below 0 or not finite. For a cp.Problem
@@ -131,7 +133,7 @@ def crosscheck(
         return alternated(reports[-1].theta, reference.formulation, reference.problem, tolerance)
     if isinstance(reference.formulation, LatentSSVM | SelfPacedLatent):
         return stationary(reports, reference, tolerance)
-    if refusal := unusable([each.theta for each in reports], trace and trace.formulation, reference):
+    if refusal := unusable(reports, own_objective(learned), reference):
         return refusal
     if text_alone(reference.formulation):
         from workbench.judging.programs import crosscheck_text
@@ -167,16 +169,17 @@ def standing(learned: Answers, solution: Certified | Reference, tolerance: float
     return paused if paused and paused.verdict == NOT_CONVERGED else hearing.stays()
 
 
-def unusable(thetas: list[Floats], own: Formulation | None, reference: Reference) -> Verdict | None:
+def own_objective(learned: Answers) -> Formulation | None:
+    """The objective that whatever was learned declares for itself, if any."""
+    return learned.formulation if isinstance(learned, Trace | Certified) else None
+
+
+def unusable(reports: list[Report], own: Formulation | None, reference: Reference) -> Verdict | None:
     """`failed` for weights of a wrong shape, not finite or too large; `not comparable` for another objective."""
     if reference.missing:
         return Verdict(NOT_COMPARABLE, np.nan, reference.missing, rule="reference")
-    dim = reference.bounds.oracle.dim
-    if any(theta.shape != (dim,) for theta in thetas):
-        shape = thetas[-1].shape
-        sentence = f"The weights have shape {shape}, not ({dim},), one for each entry of the features φ(x, y)."
-        if (2 * thetas[-1].size,) == (dim,):
-            sentence += " If they are one vector c for two labels, give −c/2 and c/2, one behind the other."
+    thetas, dim = [each.theta for each in reports], reference.bounds.oracle.dim
+    if sentence := next(filter(None, (misshapen(each, reference) for each in reversed(reports))), ""):
         return Verdict(FAILED, np.inf, sentence, rule="weights")
     if not np.isfinite(thetas[-1]).all():
         bad = int(np.count_nonzero(~np.isfinite(thetas[-1])))
@@ -189,6 +192,37 @@ def unusable(thetas: list[Floats], own: Formulation | None, reference: Reference
         sentence = f"The learner minimises {own}, the reference {reference.formulation}."
         return Verdict(NOT_COMPARABLE, np.nan, sentence, rule="objective")
     return None
+
+
+def misshapen(report: Report, reference: Reference) -> str:
+    """Why the weights' shape is not that of θ, in a sentence; "" if it is.
+
+    A matrix stands for its rows, one behind the other. Of a matrix the sentence says so where it is the transpose of
+    what `Multiclass` wants, or where the rows would mix w and the biases b.
+    """
+    problem, dim, size = reference.problem, reference.bounds.oracle.dim, report.theta.size
+    if size != dim:
+        sentence = f"The weights have shape {report.theta.shape}, not ({dim},), {layout(reference)}."
+        if 2 * size == dim:
+            sentence += " If they are one vector c for two labels, give −c/2 and c/2, one behind the other."
+        return sentence
+    if not isinstance(problem, Multiclass) or len(report.shape) != 2 or 1 in report.shape:
+        return ""
+    wanted = len(problem.classes), problem.n_inputs
+    if report.shape == wanted:
+        return ""
+    if report.shape == wanted[::-1]:
+        return f"The weights have shape {report.shape}, inputs by classes; give the transpose, a row for each class."
+    return f"The weights have shape {report.shape}; give a flat array ({dim},), {layout(reference)}."
+
+
+def layout(reference: Reference) -> str:
+    """How θ is laid out, for a sentence."""
+    form = reference.formulation
+    blocks = form.blocks(reference.problem) if isinstance(form, CutForm | SmoothForm) else {}
+    if len(blocks) < 2:
+        return "one for each entry of the features φ(x, y)"
+    return ", then ".join(f"{int(np.prod(shape))} of {name}" for name, shape in blocks.items())
 
 
 class Hearing:
@@ -227,7 +261,8 @@ class Hearing:
     def verdict(self, name: str, rule: str, fact: str, rest: str = "") -> Verdict:
         """The verdict with the reason `fact`, or `fact; rest` where something is open or asked for."""
         reason = f"{fact}; {rest}." if rest else f"{fact}."
-        return Verdict(name, self.excess, reason, self.evidence, rule, float(self.excesses[-1]), self.needed, fact)
+        ends = float(self.excess), float(self.excesses[-1])
+        return Verdict(name, ends[0], reason, self.evidence, rule, ends[1], float(self.needed), fact)
 
     def contradicted(self) -> Verdict | None:
         """`disagrees` if the reported weights contradict the learner's own dual weights, r's domain, or its claims."""
@@ -335,10 +370,22 @@ def history(learned: Answers) -> list[Report]:
     """Whatever was learned, in increasing order of passes."""
     if isinstance(learned, Trace):
         return [Report(p, theta) for p, theta in zip(learned.passes, learned.thetas, strict=True)]
-    if isinstance(learned, Sequence) and learned and not np.isscalar(learned[0]):
-        flat = [Report(float(p), np.asarray(theta, float).ravel(), *claims[:1]) for p, theta, *claims in learned]
-        return sorted(flat, key=lambda each: each.passes)
-    return [Report(np.nan, np.asarray(learned, float).ravel())]
+    if isinstance(learned, Certified):
+        return [Report(np.nan, learned.theta_flat)]
+    if isinstance(learned, Sequence) and learned and all(map(is_step, learned)):
+        every = [step if isinstance(step, Report) else handed_over(*step) for step in learned]
+        return sorted(every, key=lambda each: each.passes)
+    return [Report(np.nan, flat(learned), shape=np.shape(learned))]
+
+
+def is_step(thing: Any) -> bool:  # a user's
+    """Whether a thing is a report, or passes, weights and perhaps claims."""
+    pair = isinstance(thing, tuple | list) and len(thing) > 1 and np.ndim(thing[0]) == 0 and np.ndim(thing[1]) > 0
+    return isinstance(thing, Report) or pair
+
+
+def handed_over(passes: Any, weights: Any, claims: Mapping[str, Any] = MappingProxyType({})) -> Report:  # a user's
+    return Report(float(passes), flat(weights), claims, shape=np.shape(weights))
 
 
 def objective(formulation: Formulation) -> tuple[object, ...]:

@@ -119,6 +119,7 @@ def record(proof: Any) -> dict[str, Any]:
         "because": proof.names,
         "remark": proof.remark,
         "solution": proof.solution,
+        "prices": proof.prices,
         "direction": proof.direction,
         "program_sha256": proof.program.sha256,
         "data_sha256": proof.program.sha256,

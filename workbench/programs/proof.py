@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -18,6 +19,7 @@ from workbench.proofs.ends import above, below, nearest, text
 
 UNKNOWN = "unknown"
 FEW, SOME = 8, 3  # names, and roundings, in a sentence
+SLIGHT = 1e-9  # of the largest price
 LONG = 60  # characters of a fraction, beyond which a sentence only says how long
 
 
@@ -80,6 +82,25 @@ class Proof:
             return None
         named = zip(self.program.columns, x.tolist(), strict=False)  # some programs name no columns
         return {name: value for name, value in named if not name.startswith(AUXILIARY)} or None
+
+    @property
+    def prices(self) -> dict[str, float] | None:
+        """The prices of the user's constraints that hold the optimum, rounded, in the signs of CVXPY's `dual_value`.
+
+        A price is how fast the optimum of the problem as a minimisation falls as the constraint's right-hand side is
+        loosened. Constraints with several rows count them from 0. Prices below SLIGHT of the largest are left out.
+        """
+        if self.claim.y is None or self.kind not in (OPTIMAL, "bounded"):
+            return None
+        y, often = floats(vector_of(self.claim.y)), Counter(self.program.rows)
+        seen: Counter[str] = Counter()
+        found: dict[str, float] = {}
+        for name, price in zip(self.program.rows, y.tolist(), strict=False):
+            if name:
+                found[f"{name} [{seen[name]}]" if often[name] > 1 else name] = price
+                seen[name] += 1
+        least = SLIGHT * max(map(abs, found.values()), default=0.0)
+        return {name: price for name, price in found.items() if abs(price) > least}
 
     @property
     def direction(self) -> dict[str, float] | None:
@@ -150,13 +171,15 @@ def rounded_before(program: Program) -> str:
 
 def shown(value: Fraction) -> str:
     words = text(value)
-    return f"exactly {words}" if len(words) <= LONG else f"a fraction of {len(words)} characters, about {about(value)}"
+    if len(words) > LONG:
+        return f"a fraction of {len(words)} characters, about {about(value)}"
+    return f"exactly {words}, about {about(value)}" if "/" in words else f"exactly {words}"
 
 
 def about(value: Fraction) -> str:
-    """The value to six digits."""
+    """The value to twelve digits."""
     near = nearest(value)
-    return f"{near:.6g}" if np.isfinite(near) else "a number beyond floats"
+    return f"{near:.12g}" if np.isfinite(near) else "a number beyond floats"
 
 
 def vector_of(vector: tuple[list[int], int]) -> Ratios:

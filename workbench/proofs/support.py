@@ -106,9 +106,12 @@ def explain(certificate: Certificate, most: int = 10) -> Explanation:
     Raises
     ------
     MissingCapability : the proof is a search tree or rests on slopes, neither of which has dual weights
-    BadInput : `most` is no whole number from 1 on; a witness of the certificate is no output of its sample
+    BadInput : no certificate; `most` is no whole number from 1 on; a witness of it is no output of its sample
     """
     checked_whole(1, most=most)
+    if not isinstance(certificate, Certificate):
+        kind = type(certificate).__name__
+        raise BadInput(f"A {kind} is no certificate; give the `certificate` of a solution, or what `load` returned.")
     if certificate.tree is not None:
         raise MissingCapability("This proof is a search tree, which has no dual weights; explain one of cuts.")
     if certificate.slopes is not None:

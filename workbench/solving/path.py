@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.arithmetic.arrays import summed
+from workbench.arithmetic.arrays import generator, summed
 from workbench.contracts import CutForm, Cuts, Floats, Formulation, Ints, Problem, SmoothForm
 from workbench.errors import BackendFailed, BadInput, MissingCapability, checked_positive, checked_whole, counted
 from workbench.proofs.any_bounds import bounds_for
@@ -173,7 +173,7 @@ def validated(
     used = np.flatnonzero(problem.weights > 0)
     if folds > len(used):
         raise BadInput(f"folds is {folds}, more than the {len(used)} samples; give at most that many.")
-    dealt = np.array_split(np.random.default_rng(rng).permutation(used), folds)
+    dealt = np.array_split(generator(rng).permutation(used), folds)
     table = np.array([held_out(formulation, problem, fold, lams, epsilon) for fold in dealt])
     mean, spread = table.mean(axis=0), table.std(axis=0, ddof=1) / np.sqrt(folds) * student(folds - 1)
     rows = zip(lams, mean, np.maximum(mean - spread, 0.0), mean + spread, strict=True)

@@ -21,12 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count, pairwise
+from numbers import Real
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from workbench.arithmetic import compiled as machine
-from workbench.arithmetic.arrays import summed
+from workbench.arithmetic.arrays import generator, summed
 from workbench.contracts import (
     Cuts,
     Floats,
@@ -92,13 +93,10 @@ def run(
     MissingCapability : the solver does not fit the pair, or compiled=True and nothing to compile
     BadInput : `solver` is no solver, or passes, checkpoints or order are out of range
     """
-    if not isinstance(solver, Solver):
-        raise BadInput(f"{solver!r} is no solver; give an object such as BCFW(), whose class derives from Solver.")
-    if sentence := solver.misfit(formulation, problem):
-        raise MissingCapability(sentence)
+    refuse_misfits(solver, formulation, problem)
     bounds, state = bounds_for(formulation, problem), solver.init(formulation, problem)
     marks = checked_marks(checkpoints, passes)
-    orders = drawn(bounds.samples, np.random.default_rng(rng), order)
+    orders = drawn(bounds.samples, generator(rng), order)
     asked = solver.oracle(problem) or oracle_of(bounds)
     prices, width, kernel = bounds.prices.floats(), asked.width, asked.kernel()
     use_machine = compilable(kernel, compiled)
@@ -170,10 +168,22 @@ def prepared(
     return machine.compiled_sweep(sweep, kernel, arguments), kernel
 
 
+def refuse_misfits(solver: Solver, formulation: Formulation, problem: Problem) -> None:
+    """Raise for arguments of another kind, and for a solver that does not fit the pair."""
+    if not isinstance(solver, Solver):
+        raise BadInput(f"{solver!r} is no solver; give an object such as BCFW(), whose class derives from Solver.")
+    if not isinstance(problem, Problem) or isinstance(formulation, Problem):
+        raise BadInput(
+            "run takes a solver, a formulation, a problem; write for example run(BCFW(), SoftMargin(), problem)."
+        )
+    if sentence := solver.misfit(formulation, problem):
+        raise MissingCapability(sentence)
+
+
 def checked_marks(checkpoints: Iterable[int] | None, passes: int) -> list[int]:
     """The checkpoints, increasing, `passes` included."""
-    if passes != int(passes) or passes < 1:
-        raise BadInput(f"passes is {passes}; give a whole number of at least 1.")
+    if not isinstance(passes, Real) or passes % 1 or passes < 1:
+        raise BadInput(f"passes is {passes!r}; give a whole number of at least 1.")
     if checkpoints is None:
         marks = [1, 2]
         while marks[-1] < passes:

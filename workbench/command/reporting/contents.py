@@ -44,7 +44,7 @@ def page_of(run: Run) -> Page:
         page.add("Verdicts", verdicts(run.record["learners"]))
         page.add("F(θ) − L by pass", [excess_chart(run)])
     page.add("What is proven", proven(run, proof))
-    page.add("What holds the optimum", holders(run, proof))
+    page.add("What holds the optimum", priced(run) if run.kind == "prove" else holders(run, proof))
     page.add("The path", followed(run))
     page.add("The run", work(run))
     page.add("Causes and remarks", details(run))
@@ -120,6 +120,29 @@ def proven(run: Run, proof: Mapping[str, Any]) -> list[Part | None]:
         text = "\n\n".join(f"{name} = {value}" for name, value in exact.items())
         parts.append(Part("folded", title="Both ends as fractions", text=text))
     return parts
+
+
+def priced(run: Run) -> list[Part | None]:
+    """The point that attains the optimum, and the constraints that hold it, of a convex program."""
+    point, prices = (numbers_in(run, key) for key in ("solution", "prices"))
+    falling = dict(sorted(prices.items(), key=lambda each: -abs(each[1])))
+    values = named_numbers("Variables, one a row", ("variable", "value"), point)
+    held = named_numbers("Constraints with a price, one a row", ("constraint", "price"), falling)
+    text = "A price says how fast the optimum, as that of a minimisation, falls as the constraint is loosened."
+    return [values, held, Part("text", text=text) if held else None]
+
+
+def numbers_in(run: Run, key: str) -> dict[str, float]:
+    """The numbers by name that a record holds."""
+    told = run.record.get(key)
+    named = told.items() if isinstance(told, dict) else ()
+    return {str(name): value for name, value in named if is_number(value) and value is not None}
+
+
+def named_numbers(caption: str, titles: tuple[str, str], numbers: Mapping[str, float]) -> Part | None:
+    lines = [[words(name), number(value, "{:.9g}")] for name, value in numbers.items()]
+    table = Table(caption, (Column(titles[0]), Column(titles[1], "number")), lines)
+    return Part("table", table=table, folded=len(lines) > LONG) if lines else None
 
 
 # ── what was asked ────────────────────────────────────────────────────────────────────────────────

@@ -128,7 +128,8 @@ def of_table(certificate: Any, header: Mapping[str, Any], data: str, settings: t
     fits = X.shape[1] == problem.n_inputs  # `predict` refuses others
     y = table.y if table.y is None or problem.classes.dtype.kind != "U" else table.y.astype(str)
     place = f", {table.label}" if table.label else ""
-    return of_rows(certificate, divided(X, scales) if fits else X, y, data, as_json, table.remark, place)
+    rows = divided(X, scales) if fits else X
+    return of_rows(certificate, rows, y, data, as_json, table.remark, place, table.labelled)
 
 
 def holds_texts(certificate: Any, data: str) -> bool:
@@ -174,10 +175,13 @@ def of_named(certificate: Any, data: str, as_json: bool) -> int:
     return of_rows(certificate, table.X, table.y, data, as_json)
 
 
-def of_rows(certificate: Any, X: Any, y: Any, data: str, as_json: bool, remark: str = "", place: str = "") -> int:
+def of_rows(
+    certificate: Any, X: Any, y: Any, data: str, as_json: bool, remark: str = "", place: str = "", labelled: Any = None
+) -> int:
     """Predict and print the labels of rows X (n, p), compared with y (n,) where there are labels.
 
     remark : what else the user should know of the reading;  place : where the labels stand
+    labelled : (m,) the rows that y (m,) are the labels of, if not of all
     """
     import numpy as np
 
@@ -185,11 +189,12 @@ def of_rows(certificate: Any, X: Any, y: Any, data: str, as_json: bool, remark: 
     parts = certificate.formulation.blocks(problem).split(certificate.theta)
     predictions = problem.predict(parts["w"], X, *([parts["b"]] if "b" in parts else []))
     classes = getattr(problem, "classes", np.array([-1, 1]))  # linear scores predict a sign
-    error = error_rate(predictions, y, classes)
+    compared = predictions if labelled is None else predictions[labelled]
+    error = error_rate(compared, y, classes)
     told = {"n_samples": len(predictions), "predictions": predictions, "error": error}
     tell(told | ({"remark": remark} if remark else {}), map(str, predictions), as_json)
     if not as_json:
-        compare(error, len(predictions), y, classes, data, place)
+        compare(error, len(compared), y, classes, data, place)
         if remark:
             click.echo(f"{data}: {remark}", err=True)
     return 0

@@ -108,10 +108,12 @@ def show(fields: dict[str, Any]) -> None:
         click.echo(f"  exactly  --json prints the whole fraction{shorter}")
     if fields["gap"] is not None and fields["optimum"] is None:
         click.echo(f"  gap      {terminal.small(fields['gap'])} relative")
-    if solution := fields["solution"]:
-        shown = ", ".join(f"{name} {value:.6g}" for name, value in list(solution.items())[:FEW])
-        more = f", and {len(solution) - FEW} more; --json prints all" if len(solution) > FEW else ""
-        click.echo(f"  at       {shown}{more}")
+    held = dict(sorted((fields["prices"] or {}).items(), key=lambda each: -abs(each[1])))
+    for title, numbers, between in (("at", fields["solution"] or {}, " "), ("prices", held, ": ")):
+        shown = ", ".join(f"{name}{between}{value:.6g}" for name, value in list(numbers.items())[:FEW])
+        more = f", and {len(numbers) - FEW} more; --json prints all" if len(numbers) > FEW else ""
+        if numbers:
+            click.echo(f"  {title:<8} {shown}{more}")
     for sentence in fields["rounded"][:FEW]:
         click.echo(f"  rounded  {sentence}")
     if len(fields["rounded"]) > FEW:

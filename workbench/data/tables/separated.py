@@ -55,16 +55,30 @@ def read(path: Path, asked: Asked) -> Table:
     own = [sheet.names[j] for j in inputs] if sheet.header or asked.label or asked.drop else None
     if labels is None:
         return Table(X, None, own, remark="; ".join(filter(None, (*remarks, unlabelled(sheet, inputs, asked)))))
-    if bare := [(line, cells[labels]) for line, cells in sheet.rows if cells[labels].lower() in UNLABELLED]:
-        (line, cell), count = bare[0], len(bare)
-        found = f"is {cell!r}, a missing value" if cell else "is missing"
-        fix = "add it or remove the line" if count == 1 else f"add all {count} such labels or remove the lines"
-        raise BadInput(f"{path} line {line}: the label {found}; {fix}.")
-    y = tidied(np.array([cells[labels] for _, cells in sheet.rows]))
+    given = np.array([cells[labels].lower() not in UNLABELLED for _, cells in sheet.rows])
+    if not given.all():
+        if asked.n_inputs is None:
+            raise BadInput(f"{path} {first_missing(sheet, labels, given)}")
+        remarks.append(f"{counted(int(np.count_nonzero(~given)), 'sample')} without a label in {sheet.called(labels)}")
+    labelled = None if given.all() else np.flatnonzero(given)
+    if not given.any():
+        return Table(X, None, own, remark="; ".join(remarks))
+    y = tidied(np.array([cells[labels] for (_, cells), has in zip(sheet.rows, given, strict=True) if has]))
     place = sheet.called(labels) + (", the last" if labels == sheet.width - 1 else "")
     numbered = [] if learned else [j for k, j in enumerate(inputs) if counts(sheet.header, j, X[:, k])]
     remarks += [*([] if learned else classes_like_gaps(sheet, labels)), *(numbering(sheet, j) for j in numbered)]
-    return Table(X, y, own, place, "; ".join(filter(None, remarks)))
+    return Table(X, y, own, place, "; ".join(filter(None, remarks)), labelled)
+
+
+def first_missing(sheet: Sheet, labels: int, given: NDArray[np.bool_]) -> str:
+    """Where the first label is missing, and how many are."""
+    line, cells = sheet.rows[int(given.argmin())]
+    found, count = (
+        f"is {cells[labels]!r}, a missing value" if cells[labels] else "is missing",
+        int(np.count_nonzero(~given)),
+    )
+    fix = "add it or remove the line" if count == 1 else f"add all {count} such labels or remove the lines"
+    return f"line {line}: the label {found}; {fix}."
 
 
 def classes_like_gaps(sheet: Sheet, labels: int) -> list[str]:
@@ -109,7 +123,7 @@ def in_places(sheet: Sheet, learned: list[str], asked: Asked) -> str:
 
 def unlabelled(sheet: Sheet, inputs: list[int], asked: Asked) -> str:
     """Why no column is taken for the labels, if there is any beside the inputs and those that learning left out."""
-    if not (others := beside(sheet, inputs, asked)):
+    if not (others := [j for j in beside(sheet, inputs, asked) if sheet.filled(j)]):
         return ""
     if likely := likely_labels(sheet, others, asked):
         return f"{' and '.join(map(sheet.called, likely))} may hold the labels; name them by --set label=NAME"
@@ -255,9 +269,13 @@ def undecided(sheet: Sheet, words: list[int], asked: Asked) -> str:
 
 
 def likely_labels(sheet: Sheet, columns: list[int], asked: Asked) -> list[int]:
-    """Those of the columns of which more than half of the cells are labels that the weights know."""
+    """Those of the columns of which more than half of the cells with a value are labels that the weights know."""
     known = {one_word(each) for each in asked.classes}
-    return [j for j in columns if 2 * sum(one_word(cells[j]) in known for _, cells in sheet.rows) > len(sheet.rows)]
+
+    def share(words: list[str]) -> float:
+        return sum(one_word(each) in known for each in words) / max(len(words), 1)
+
+    return [j for j in columns if share(sheet.filled(j)) > 1 / 2]
 
 
 def matched(sheet: Sheet, learned: list[str], asked: Asked) -> tuple[int | None, list[int]]:
@@ -265,7 +283,8 @@ def matched(sheet: Sheet, learned: list[str], asked: Asked) -> tuple[int | None,
 
     Of the columns that are no inputs the labels are the one that the user names; else, of those that learning did not
     leave out, the one with the name that the labels had when the weights were learned; else the one called label,
-    target, class or y; else the only one of which more than half of the cells are labels that the weights know.
+    target, class or y; else the only one of which more than half of the cells with a value are labels that the weights
+    know.
     """
     if missing := [name for name in learned if name not in sheet.names]:
         called = missing[0] if missing[0].startswith("column ") else f"column {missing[0]}"
