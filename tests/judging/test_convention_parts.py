@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -327,7 +328,8 @@ def test_subspaces_are_those_in_which_the_weights_lie():
     kept = (np.asarray(problem.features(np.arange(6), problem.truth).sum(axis=0)).ravel() > 0) * 1.0
     theta = theta * kept + 0.0
     found = by_name(features.subspaces(suspected(problem, theta, best=full)))
-    assert "no positive count" in found
+    left = 12 - int(kept.sum())
+    assert found["no positive count"].evidence == {"ways": math.comb(12, min(left, 12 - left, 3))}
     assert "zero weights" not in found or int(kept.sum()) != np.count_nonzero(theta)
     for light, said in ((0.9, True), (1.0, True), (1.1, False)):
         some = np.tile([3.0, -4.0, -light * 4.0 * ZERO, 0.0], 3)
@@ -338,6 +340,13 @@ def test_subspaces_are_those_in_which_the_weights_lie():
     found = by_name(features.subspaces(suspected(chain(), pairs, best=np.ones(8))))
     assert found["no transitions"].sentence == "takes positions for independent, its transitions are zero"
     assert "zero weights" not in found  # which are the same
+
+
+@pytest.mark.parametrize(
+    ("d", "k", "ways"), [(9, 1, 9), (9, 8, 9), (18, 3, 816), (20, 3, 1140), (20, 17, 1140), (20, 10, 1140), (5, 0, 1)]
+)
+def test_ways_to_leave_features_out_are_counted_up_to_three(d, k, ways):
+    assert features.at_least(d, k) == ways
 
 
 # ── standardised ──────────────────────────────────────────────────────────────────────────────────

@@ -345,10 +345,10 @@ def test_it_is_sure_if_all_others_are_ten_times_worse(given, rival, sure):
 
 
 def test_a_multiple_of_lambda_with_a_reason_comes_before_one_without():
-    free, meant = fit(1e-4, 0.0, "λ"), fit(2e-4, 0.0, "λ twice", evidence={"multiple": 2.0})
+    free, meant = fit(1e-4, 0.0, "λ"), fit(2e-4, 0.0, "λ twice", evidence={"multiple": 2.0, "ratio": 2.0})
     assert verdict(1.0, [free, meant]).name == "λ twice"
     assert verdict(1.0, [free, meant._replace(most=2.001e-4)]).name == "λ"
-    far = fit(CLOSE, 0.0, "λ twice", evidence={"multiple": 2.0})
+    far = fit(CLOSE, 0.0, "λ twice", evidence={"multiple": 2.0, "ratio": 2.0})
     assert verdict(1.0, [fit(0.9 * CLOSE, 0.0, "λ"), far]).name == "λ twice"
     assert verdict(1.0, [fit(0.9 * CLOSE, 0.0, "λ"), far._replace(most=1.001 * CLOSE)]).name == "λ"
     assert verdict(1.0, [free, fit(2e-4, 0.0, "λ twice")]).name == "λ"  # what is no multiple
@@ -358,7 +358,7 @@ def test_a_multiple_of_lambda_with_a_reason_comes_before_one_without():
 @pytest.mark.parametrize(("most", "least_risk"), [(1e-4, 1e-3), (1e-6, 3e-4)])
 def test_it_is_sure_of_a_multiple_if_half_of_it_fits_worse(most, least_risk):
     """Half of the multiple fits up to (e + ρ)/(1 + ρ) with ρ the risk's share, that is for ρ up to 10 max(e, 3e-5)."""
-    meant = fit(most, 1.0, "λ half", evidence={"multiple": 0.5})
+    meant = fit(most, 1.0, "λ half", evidence={"multiple": 0.5, "ratio": 0.5})
     assert verdict(1.0, [meant._replace(risk=1.001 * least_risk)]).confident
     found = verdict(1.0, [meant._replace(risk=least_risk)])
     assert not found.confident
@@ -430,11 +430,34 @@ def test_the_way_of_the_last_half_is_relative_to_the_weights(history, moved, mon
 def test_chance_may_bring_a_multiple_beside_one_that_has_a_reason():
     """Sure up to CHANCE · e of the best multiple, and FINE, by which either e may be off."""
     most = 1.2 * 1e-4 + FINE
-    free, meant = fit(1e-4, 0.0, "λ"), {"name": "λ twice", "evidence": {"multiple": 2.1}}
+    free, meant = fit(1e-4, 0.0, "λ"), {"name": "λ twice", "evidence": {"multiple": 2.01, "ratio": 2.0}}
     assert verdict(1.0, [free, fit(most, 0.0, **meant)]).confident
     found = verdict(1.0, [free, fit(np.nextafter(most, 1), 0.0, **meant)])
     assert (found.name, found.confident) == ("λ twice", False)
     assert verdict(1.0, [fit(2e-5, 0.0, **meant)]).confident  # no other multiple was worth a look
+
+
+@pytest.mark.parametrize(
+    ("ratio", "most", "sure"),
+    [
+        (2.0 * 1.0099, 1e-4, True),
+        (2.0 / 1.0099, 1e-4, True),
+        (2.0 * 1.0102, 1e-4, False),
+        (2.0 / 1.0102, 1e-4, False),
+        (2.0 * 1.1, FINE, True),
+        (2.0 * 1.1, 1.01 * FINE, False),
+    ],
+)
+def test_a_multiple_with_a_reason_is_near_the_best_one_or_fits_to_rounding(ratio, most, sure):
+    """Within one in a hundred, since a multiple that is drawn at random may lie beside one that has a reason."""
+    meant = {"name": "λ twice", "evidence": {"multiple": ratio, "ratio": 2.0}}
+    assert verdict(1.0, [fit(most, 0.0, **meant)]).confident == sure
+
+
+@pytest.mark.parametrize(("ways", "sure"), [(999.0, False), (1000.0, True)])
+def test_features_that_the_data_single_out_among_few_are_a_guess(ways, sure):
+    meant = {"name": "no positive count", "evidence": {"ways": ways}}
+    assert verdict(1.0, [fit(1e-5, 0.0, **meant)]).confident == sure
 
 
 def test_off_the_domain_the_objective_asked_for_is_infinitely_far(monkeypatch):

@@ -14,7 +14,7 @@ from workbench.errors import BadInput
 from workbench.judging import judge as module
 from workbench.judging.audits import Finding
 from workbench.judging.conventions.neighbours import Explanation
-from workbench.judging.judge import Cause, bench, excesses, explained, searched, stopped_early, whole_run
+from workbench.judging.judge import Cause, Judgement, bench, excesses, explained, searched, stopped_early, whole_run
 from workbench.judging.learners import Learner
 from workbench.judging.reference import Reference
 from workbench.judging.remote import RemoteStand
@@ -216,6 +216,35 @@ def test_words_that_ask_for_nothing():
             wb.judge(fit, known(), patience=patience)
     assert wb.judge(fit, known(), patience=0.0, audit=False).runs[0].seed == 0
     assert [each.seed for each in wb.judge(fit, known(), seeds=5, audit=False, patience=0).runs] == [5]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"passes": 0}, "passes is 0; give a whole number from 1 on"),
+        ({"passes": 2.5}, "passes is 2.5"),
+        ({"seeds": -1}, "seed is -1; give a whole number from 0 on"),
+        ({"seeds": [0, -1]}, "seed is -1"),
+        ({"seconds": 0}, "seconds is 0; it must be positive"),
+        ({"tolerance": -1e-9}, "The tolerance is -1e-09"),
+        ({"tolerance": np.inf}, "The tolerance is inf"),
+    ],
+)
+def test_settings_that_are_no_such_numbers_are_refused_before_the_learner_is_called(settings, words):
+    called = []
+    with pytest.raises(BadInput, match=words):
+        wb.judge(lambda *asked: called.append(asked), known(), **settings)
+    assert not called
+
+
+def test_the_least_of_all_settings_are_taken(monkeypatch):
+    found, asked = judged(monkeypatch, [said()], passes=1, seeds=(0,), tolerance=0.0, seconds=1e-100)
+    assert asked[1] == ("tried", 1, 0, 0.0)
+    assert found.passes == 1
+
+
+def test_a_judgement_of_which_nothing_is_said_counts_no_calls():
+    assert Judgement("mine", AGREES, 0.0, 1, 0.0, "It agrees.", {}, "optimum").calls == 0
 
 
 def test_fifty_passes_and_a_ten_thousandth_by_default(monkeypatch):

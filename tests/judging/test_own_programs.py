@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import cvxpy as cp
 import numpy as np
 import pytest
 
 import workbench as wb
-from workbench.errors import BadInput
+from workbench.errors import BadInput, MissingCapability
+from workbench.judging.programs import Ends, checkpoints, crosscheck_program, judged, most_violated, out_of_order
 
 
 @pytest.fixture
@@ -199,3 +201,230 @@ def test_values_outside_of_a_domain_are_infeasible():
     assert wb.crosscheck(np.array([1.0, 1.0]), problem).verdict == "agrees"
     for values in ([-1.0, 1.0], [0.0, 1.0], [1e6, 1.0]):
         assert wb.crosscheck(np.array(values), problem).verdict == "not converged"
+
+
+# ── made-up numbers: 0 ≤ p* ≤ 0 of size 1 and a tolerance of a quarter, unless something else is said ────────────
+
+
+def told(*objectives, ends=(0.0, 0.0, 1.0), tolerance=0.25, violations=None, broken=""):
+    """The verdict on checkpoints after 1, 2, 4, … passes with these objectives and violations."""
+    missed = violations or [0.0] * len(objectives)
+    seen = [(2.0**k, f, v) for k, (f, v) in enumerate(zip(objectives, missed, strict=True))]
+    return judged(seen, Ends(*ends), tolerance, broken)
+
+
+def test_a_tolerance_is_reached_at_exactly_its_value():
+    assert told(0.25).verdict == told(-0.25).verdict == "agrees"
+    above, below = told(np.nextafter(0.25, 1)), told(np.nextafter(-0.25, -1))
+    assert (above.verdict, above.rule) == ("not converged", "history")
+    assert (below.verdict, below.rule) == ("not converged", "feasibility")
+
+
+def test_a_constraint_may_be_missed_by_exactly_the_tolerance():
+    assert told(0.0, violations=[0.25]).verdict == "agrees"
+    assert told(0.0, violations=[np.nextafter(0.25, 1)]).rule == "feasibility"
+
+
+def test_at_the_optimum_itself_the_side_is_that_of_what_may_be_reached():
+    assert "0.0e+00 (relative) above the proven optimum" in told(0.0).reason
+    assert "0.0e+00 (relative) below the proven optimum" in told(0.0, ends=(0.0, 0.0, 1.0, -1)).reason
+
+
+@pytest.mark.parametrize(("upper", "threshold"), [(0.125, 0.375), (0.25, 0.5), (np.nextafter(0.25, 1), 0.25)])
+def test_an_interval_up_to_the_width_of_the_tolerance_is_added_to_it(upper, threshold):
+    assert told(0.0, ends=(0.0, upper, 1.0)).evidence["threshold"] == threshold
+    assert told(threshold, ends=(0.0, upper, 1.0)).verdict == "agrees"
+    assert told(np.nextafter(threshold, 1), ends=(0.0, upper, 1.0)).verdict != "agrees"
+
+
+@pytest.mark.parametrize("lower", [0.0, -np.inf])
+def test_what_lies_within_exactly_the_tolerance_of_a_wide_interval_cannot_be_told(lower):
+    assert told(1.25, ends=(lower, 1.0, 1.0)).verdict == "not comparable"
+    assert told(np.nextafter(1.25, 2), ends=(lower, 1.0, 1.0)).verdict == "not converged"
+
+
+def test_what_lies_above_a_wide_interval_is_measured_from_its_upper_end():
+    narrow, wide = told(1.0, ends=(0.0, 0.25, 1.0)), told(1.0, ends=(0.0, 0.5, 1.0))
+    assert "its objective is 1.0e+00 (relative) above the proven optimum" in narrow.reason.lower()
+    assert "its objective is 5.0e-01 (relative) above the proven end 0.5" in wide.reason.lower()
+    assert (wide.excess, wide.absolute) == (1.0, 1.0)  # as of all others, over the lower end
+
+
+def test_differences_are_divided_by_the_size():
+    found = told(12.0, ends=(2.0, 6.0, 8.0))
+    assert "its objective is 7.5e-01 (relative) above the proven end 6" in found.reason.lower()
+    assert (found.excess, found.absolute) == (1.25, 10.0)
+    wanted = {"objective": 12.0, "threshold": 0.25, "reference_lower": 2.0, "reference_gap": 0.5, "violation": 0.0}
+    assert found.evidence == wanted
+    assert told(7.9, ends=(2.0, 6.0, 8.0)).verdict == "not comparable"  # 1.9 above it, of 2 that are allowed
+
+
+def test_where_no_lower_end_is_proven_the_excess_is_over_the_upper_one():
+    found = told(8.0, ends=(-np.inf, 2.0, 4.0))
+    assert (found.verdict, found.excess, found.absolute) == ("not converged", 1.5, 6.0)
+
+
+def test_the_last_checkpoint_is_the_one_that_is_judged():
+    found = told(5.0, 0.125, violations=[9.0, 0.125])
+    assert (found.verdict, found.excess, found.absolute) == ("agrees", 0.125, 0.125)
+    assert (found.evidence["objective"], found.evidence["violation"]) == (0.125, 0.125)
+    assert told(5.0, -5.0).rule == "feasibility"
+    assert told(-5.0, 5.0).rule == "history"
+    assert told(5.0, 0.5, ends=(-np.inf, 0.5, 1.0)).verdict == "not comparable"
+    broken = told(0.0, 0.0, violations=[np.inf, 2.0], broken="x >= 1")
+    assert broken.reason == "Its values violate the constraint x >= 1 by 2.0e+00."
+    undefined = told(0.0, np.inf, violations=[2.0, np.inf])
+    assert undefined.reason == "Its values violate a constraint that its objective depends on."
+
+
+def test_two_answers_are_a_history_and_one_is_none():
+    assert "one answer has no history" in told(2.0).reason
+    assert "falls like passes^-1" in told(4.0, 2.0).reason
+
+
+@pytest.mark.parametrize("height", [0.5, 3.0])
+def test_who_stays_above_the_optimum_has_settled_where_it_is(height):
+    found = told(height, height)
+    assert "has settled there" in found.reason
+    assert found.evidence["limit"] == height
+    assert found.evidence["power"] == pytest.approx(0.0)
+
+
+def test_a_checkpoint_below_the_optimum_counts_as_one_at_it():
+    """Its excess is next to nothing, and not negative, so that the history rises from there."""
+    assert told(-1.0, 1.0).evidence["power"] < -100
+
+
+@pytest.mark.parametrize(("tolerance", "settled"), [(0.125, False), (1e-6, True)])
+def test_a_fall_to_what_the_tolerance_allows_at_the_problems_size_has_not_settled(tolerance, settled):
+    """Excesses 1 + 3·8/t of size 8, an eighth of which is 1; they fall too much for a learner that stands."""
+    found = told(*(1 + 24 / 2.0**k for k in range(8)), ends=(0.0, 0.0, 8.0), tolerance=tolerance)
+    assert (found.verdict, found.rule) == ("not converged", "history")
+    assert ("has settled there" in found.reason, "falls like" in found.reason) == (settled, not settled)
+
+
+def test_who_stands_has_settled_whatever_a_curve_would_say():
+    assert "has settled there" in told(1.3, 1.0, 1.3, 1.0, 1.3, 1.0, 1.3, 1.0).reason
+
+
+@pytest.mark.parametrize(
+    ("sign", "told_as", "worse", "better"),
+    [(1, "at least 2 and at most 3", "above", "below"), (-1, "at least -3 and at most -2", "below", "above")],
+)
+def test_ends_are_told_in_the_users_sense(sign, told_as, worse, better):
+    found = Ends(2.0, 3.0, 1.0, sign)
+    assert (found.told, found.worse, found.better) == (told_as, worse, better)
+
+
+def test_ends_are_those_of_a_minimisation_if_nothing_is_said():
+    assert Ends(2.0, 3.0, 1.0).told == "at least 2 and at most 3"
+    assert Ends(-np.inf, 3.0, 1.0).told == "at most 3"
+    assert Ends(2.0, np.inf, 1.0).told == "at least 2"
+
+
+# ── what is handed over ───────────────────────────────────────────────────────────────────────────
+
+
+def test_values_that_are_no_pairs_are_one_answer_after_one_pass():
+    values, problem = np.zeros(3), cp.Problem(cp.Minimize(cp.sum(cp.Variable(3))))
+    assert checkpoints(values, problem) == [(1.0, values)]
+    mixed = [(1.0, values), values]
+    assert checkpoints(mixed, problem) == [(1.0, mixed)]
+    assert checkpoints([(4, values), (8, values)], problem) == [(4, values), (8, values)]
+
+
+def test_pairs_of_numbers_are_rows_where_the_variable_has_two_columns():
+    rows = [(1.0, 2.0), (3.0, 4.0)]
+    table, number = (cp.Problem(cp.Minimize(cp.sum(cp.Variable(shape)))) for shape in ((2, 2), ()))
+    assert checkpoints(rows, table) == [(1.0, rows)]
+    assert checkpoints(rows, number) == rows
+    assert checkpoints([(1, np.eye(2)), (2, np.eye(2))], table)[1][0] == 2
+
+
+@pytest.mark.parametrize(
+    ("history", "told"),
+    [
+        ([(1, 2.0), (2, 4.0)], "and does not fall yet; run it longer"),
+        ([(1, 4.0), (2, 2.0)], "and falls like passes^-"),
+        ([(1, 2.0), (2, -1.0)], "Its values lie outside of the domain of the objective"),
+        ([(1, -1.0), (2, 2.0)], "and does not fall yet"),
+    ],
+)
+def test_a_trend_is_told_where_there_is_one(history, told):
+    x = cp.Variable()
+    verdict = wb.crosscheck(history, cp.Problem(cp.Minimize(x - cp.log(x))))
+    assert verdict.verdict == "not converged"
+    assert told in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("passes", "words"),
+    [
+        ([0], "checkpoint 1 are no positive number"),
+        ([0.5, 0], "checkpoint 2 are no positive number"),
+        ([1, np.inf], "checkpoint 2 are no positive number"),
+        ([1, 2, 2], "do not increase"),
+    ],
+)
+def test_passes_that_are_no_history_are_told(passes, words):
+    assert words in out_of_order(passes)
+
+
+def test_positive_passes_that_increase_are_a_history():
+    assert out_of_order([1e-9, 0.5, 1, 1e300]) is None
+
+
+def test_nothing_is_violated_most_where_nothing_is_violated():
+    x = cp.Variable(2, name="x")
+    problem = cp.Problem(cp.Minimize(cp.sum(x)), [x >= 1, x <= 5])
+    assert most_violated(problem, [0.0, 0.0, 0.0]) == most_violated(problem, []) == ""
+    assert most_violated(problem, [0.0, 1.0, 0.0]) == "x <= 5.0"
+    assert most_violated(problem, [0.0, 1e-300, 0.0]) == "x <= 5.0"
+    assert most_violated(problem, [1.0, 0.0, 2.0]) == "that x declares"
+
+
+def test_a_long_constraint_is_told_by_its_first_sixty_characters():
+    x = cp.Variable(name="x" * 61)
+    assert most_violated(cp.Problem(cp.Minimize(x), [x <= 1]), [1.0, 0.0]) == "x" * 60
+
+
+def proven(monkeypatch, lower, upper):
+    """What `prove` is made to say of any minimisation."""
+    proof = SimpleNamespace(program=SimpleNamespace(sign=1), lower=Fraction(lower), upper=Fraction(upper))
+    monkeypatch.setattr("workbench.judging.programs.prove", lambda problem: proof)
+
+
+def test_a_ten_thousandth_is_tolerated_if_nothing_is_said(monkeypatch):
+    proven(monkeypatch, 0, 0)
+    x = cp.Variable(name="x")
+    problem = cp.Problem(cp.Minimize(x), [x >= 0])
+    assert crosscheck_program(0.99e-4, problem).verdict == "agrees"
+    assert crosscheck_program(1.01e-4, problem).verdict == "not converged"
+
+
+@pytest.mark.parametrize(("lower", "upper", "gap"), [(-8, -4, 0.5), (4, 8, 0.5), (0, 0.5, 0.5), (-0.25, 0.25, 0.5)])
+def test_the_size_is_that_of_the_larger_end_and_at_least_1(lower, upper, gap, monkeypatch):
+    proven(monkeypatch, lower, upper)
+    x = cp.Variable(name="x")
+    found = crosscheck_program(float(upper), cp.Problem(cp.Minimize(x), [x >= lower]))
+    assert found.evidence["reference_gap"] == gap
+
+
+def test_the_constraint_that_the_last_values_violate_is_told(monkeypatch):
+    proven(monkeypatch, 0, 0)
+    x = cp.Variable(name="x")
+    found = crosscheck_program([(1, -5.0), (2, 5.0)], cp.Problem(cp.Minimize(x), [x >= 0, x <= 1]))
+    assert found.reason == "Its values violate the constraint x <= 1.0 by 4.0e+00."
+
+
+def test_one_entry_that_is_not_finite_is_one_too_many(monkeypatch):
+    proven(monkeypatch, 0, 0)
+    x = cp.Variable(2, name="x")
+    found = crosscheck_program([0.0, np.nan], cp.Problem(cp.Minimize(cp.sum(x)), [x >= 0]))
+    assert (found.verdict, found.reason) == ("failed", "The values of x are not finite numbers.")
+
+
+def test_a_problem_that_cannot_be_proven_is_refused_before_any_values_are_looked_at():
+    x = cp.Variable(2, name="x", boolean=True)
+    with pytest.raises(MissingCapability, match="integer or boolean"):
+        crosscheck_program({}, cp.Problem(cp.Minimize(cp.sum(x))))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import workbench as wb
 from workbench.errors import BadInput
+from workbench.judging import stand
 from workbench.judging.patience import (
     Try,
     alike,
@@ -22,12 +24,14 @@ from workbench.judging.patience import (
     late,
     leaves,
     opened,
+    ruling,
     slackens,
     stops_short,
     unmoved,
     waits,
     works_on,
 )
+from workbench.judging.reports import Report
 from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict, far
 
 # written out, not imported: every constant is tested on both sides
@@ -175,9 +179,8 @@ def test_who_was_at_rest_and_moves_is_said_to_pause():
         assert found.reason.startswith(f"{found.fact}; 1600 passes")
 
 
-@cache
-def best_so_far(problem):
-    """Pegasos with its first weights at 0, that returns the best weights that it has seen, once a pass."""
+def best_so_far(problem, clock):
+    """Pegasos with its first weights at 0, that returns the best weights that it has seen; a pass takes a second."""
     X, y, n = problem.X.toarray(), problem.labels, problem.n_samples
 
     def value(W, lam):
@@ -189,6 +192,7 @@ def best_so_far(problem):
         rng, lam, W, t = np.random.default_rng(rng), formulation.lam, np.zeros((3, 4)), 0
         best, least = W.copy(), value(W, lam)
         for _ in range(budget):
+            clock.now += 1.0
             for i in rng.permutation(n):
                 t += 1
                 scores = W @ X[i] + (np.arange(3) != y[i])
@@ -202,11 +206,12 @@ def best_so_far(problem):
     return fit
 
 
-def test_who_returns_the_best_weights_so_far_has_not_ended():
+def test_who_returns_the_best_weights_so_far_has_not_ended(monkeypatch):
     """From 1 to 160 passes the best weights are 0, with 640 passes others."""
-    problem = wb.load_problem("iris")()
+    problem, clock = wb.load_problem("iris")(), SimpleNamespace(now=0.0)
+    monkeypatch.setattr(stand, "time", SimpleNamespace(perf_counter=lambda: clock.now))
     reference = wb.solve(wb.SoftMargin(lam=1e-4), problem)
-    found = wb.judge(best_so_far(problem), reference, passes=10)
+    found = wb.judge(best_so_far(problem, clock), reference, passes=10, patience=1e6)
     assert found.verdict == NOT_CONVERGED, found.reason
     assert "its weights pause there" in found.reason
 
@@ -228,6 +233,8 @@ def test_at_the_boundary_nobody_is_calm():
     ("factor", "words"),
     [
         (1 / 1.02, "400 passes bring it to 9.8e-01, so it is not at its end"),
+        (1 / 1.01, "400 passes bring it to 9.9e-01, so"),  # a hundredth is no fall yet, and more is one
+        (1.01, "400 passes leave it 1.0e+00 above: it may be"),
         (1 / 1.009, "400 passes leave it 9.9e-01 above: it may be on its way all the same; run it longer, or change"),
         (1.009, "400 passes leave it 1.0e+00 above: it may be"),
         (1.02, "400 passes end 1.0e+00 above: it may be"),
@@ -235,6 +242,47 @@ def test_at_the_boundary_nobody_is_calm():
 )
 def test_what_further_passes_did_is_told_as_it_is(factor, words):
     assert words in heard(said(), said(NOT_CONVERGED, "history", absolute=factor, passes=400.0)).reason
+
+
+@pytest.mark.parametrize("size", [0.25, 1.0, 4.0])
+@pytest.mark.parametrize(
+    ("factor", "words"), [(0.98, "bring it to"), (0.995, "leave it"), (1.005, "leave it"), (1.02, "end")]
+)
+def test_a_hundredth_of_the_excess_reads_the_same_whatever_its_size(size, factor, words):
+    found = heard(said(absolute=size), said(NOT_CONVERGED, "history", absolute=size * factor, passes=400.0))
+    assert f"400 passes {words} {size * factor:.1e}" in found.reason
+
+
+def test_an_excess_exactly_a_hundredth_lower_has_fallen():
+    found = heard(said(absolute=1.01), said(NOT_CONVERGED, "history", absolute=1.0, passes=400.0))
+    assert "400 passes bring it to 1.0e+00" in found.reason
+
+
+def tried(places, excused):
+    """Histories that end at these places on a way to 1, all that were made before at 0.5; excesses that fall late."""
+    found = []
+    for k, place in enumerate(places):
+        end = said(NOT_CONVERGED, "settled", absolute=0.5 if k == len(places) - 1 else 1.0, passes=100.0 * 4**k)
+        end.evidence.update({"excused": 1.0} if excused else {})
+        here = [Report(each, np.array([0.5])) for each in (1.0, 2.0, 3.0)]
+        found.append(Try([*here, Report(100.0 * 4**k, np.array([place]))], end, 1.0))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("places", "excused", "stops"),
+    [
+        ([0.0, 0.01, 0.011], True, True),  # a tenth of the gain before
+        ([0.0, 0.01, 0.011], False, False),  # only of steps that go down F
+        ([0.0, 0.01, 0.02], True, False),
+        ([0.0, 0.001, 0.011, 0.012], True, True),  # the last three histories count
+        ([0.0, 0.010, 0.011, 0.021], True, False),
+    ],
+)
+def test_steps_that_go_down_and_freeze_with_the_last_two_longer_histories_stop_short(places, excused, stops):
+    told = ruling(tried(places, excused), SimpleNamespace(theta=np.ones(1)), 1e-4).verdict
+    assert (told.verdict == DISAGREES) == stops
+    assert ("so it stops short of the optimum" in told.reason) == stops
 
 
 def test_who_freezes_is_told_where():

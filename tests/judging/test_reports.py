@@ -210,6 +210,7 @@ def test_weights_that_are_none():
         (W * 1j, "returned complex weights; return real ones"),
         ("weights", "returned a str, no array of weights"),
         (object(), "returned a object, no array of weights"),
+        ([[1.0, 2.0], [3.0]], "returned a list, no array of weights"),
     ):
         with pytest.raises(BadAnswer, match=words):
             report_of(told)

@@ -235,7 +235,11 @@ def test_ratios_near_the_best_multiple_are_tried(monkeypatch):
     assert [each.name for each in found] == ["29.9", "0.0334448", "1"]
     assert found[0].formulation.lam == pytest.approx(14.95)
     assert found[0].sentence == "minimises the same objective so"
-    assert (found[0].evidence, found[0].objective, found[0].size) == ({"multiple": 1.0}, ("λ", 29.9), 0.0)
+    assert (found[0].evidence, found[0].objective, found[0].size) == (
+        {"multiple": 1.0, "ratio": 29.9},
+        ("λ", 29.9),
+        0.0,
+    )
     assert [each.name for each in tried(monkeypatch, 60.0, [2.1, 1.9])] == ["2.1", "λ"]
 
 

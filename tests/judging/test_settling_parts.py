@@ -159,6 +159,13 @@ def test_half_of_the_excess_and_ten_times_the_variance(limit, misfit, settled, m
     assert settling(T[:5], np.full(5, 0.5), 1e-4).settled == settled
 
 
+@pytest.mark.parametrize(("count", "settled"), [(5, True), (6, False)])
+def test_of_six_checkpoints_any_one_is_left_out_and_of_five_none(count, settled, monkeypatch):
+    """Where all of them say that it has settled, and any fewer that it has not."""
+    monkeypatch.setattr(module, "fitted", lambda t, *told: (0.5, 99.0) if len(t) == count else (0.0, 0.0))
+    assert settling(np.linspace(2.0, 16.0, count), np.full(count, 0.5), 1e-4).settled == settled
+
+
 def test_curves_that_fit_without_a_fault_have_no_misfit():
     """A null curve may be the best curve, and fit better by a rounding: the misfit is 0, not below."""
     t = np.array([0.08, 0.125, 0.2, 0.4, 0.7, 1.0])
@@ -511,3 +518,122 @@ def test_gains_that_shrink_so_fast_stop_short_of_the_optimum(gains, stops):
 
 def test_who_is_at_the_optimum_is_not_frozen():
     assert not frozen([np.zeros(1), np.ones(1), np.ones(1)], np.ones(1))
+
+
+# ── at the very boundary ──────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("length", [1 / 16, 1.0, 16.0])
+@pytest.mark.parametrize("origin", [0.0, 4096.0])
+@pytest.mark.parametrize(("first", "second", "stops"), [(64.0, 31.0, True), (64.0, 33.0, False), (4.0, 3.0, True)])
+def test_where_weights_freeze_does_not_depend_on_where_the_way_is_nor_on_its_length(
+    length, origin, first, second, stops
+):
+    """Gains of so many 64ths of the way that is left."""
+    ends = [origin + length * each for each in (-(first + second) / 64, -second / 64, 0.0)]
+    assert frozen([np.array([each]) for each in ends], np.array([origin + length])) == stops
+
+
+@pytest.mark.parametrize(("gain", "stops"), [(1e-10, False), (np.nextafter(1e-10, 1), True)])
+def test_a_gain_of_a_ten_billionth_of_the_way_is_rounding(gain, stops):
+    assert frozen([np.array([-gain]), np.zeros(1), np.zeros(1)], np.ones(1)) == stops
+
+
+@pytest.mark.parametrize(("first", "second", "stops"), [(100, 81, False), (101, 81, True)])
+def test_gains_that_shrink_by_a_tenth_a_doubling_do_not_freeze(first, second, stops):
+    places = np.cumsum([0, first, second]) / 2**20
+    assert frozen([np.array([each]) for each in places], places[-1:] + 1.0) == stops
+
+
+@pytest.mark.parametrize(("second", "stops"), [(0.5, False), (np.nextafter(0.5, 0), True)])
+def test_gains_to_come_of_just_half_of_the_way_do_not_freeze(second, stops):
+    assert frozen([np.array([-1.0]), np.zeros(1), np.array([second])], np.array([1.0 + second])) == stops
+
+
+def test_a_longer_history_goes_on_from_the_last_weights_of_the_shorter_one():
+    shorter = told([[0.5], [0.7], [1.0]], [2.0, 5.0, 10.0])
+    assert went_on(shorter, told([[1.0], [2.0]], [10.0, 20.0]))
+    assert not went_on(shorter, told([[0.7], [2.0]], [10.0, 20.0]))
+
+
+@pytest.mark.parametrize(
+    ("ends", "moves"), [([1.0, 9.0, 8.0], True), ([1.0, 9.0, 1.0], False), ([1.0, 1.0, 1.0, 9.0], True)]
+)
+def test_where_a_longer_history_ends_tells_whether_it_went_on(ends, moves):
+    passes = [10.0, 20.0, 30.0, 40.0][: len(ends)]
+    assert went_on(told([[1.0]], [10.0]), told([[each] for each in ends], passes)) == moves
+
+
+@pytest.mark.parametrize(("meets", "end", "moves"), [(1.0, 3.0, True), (1.1, 3.0, False), (1.0, 1.0, False)])
+def test_going_on_is_relative_to_the_size_of_the_weights(meets, end, moves):
+    """Of length 1e10, where a difference of 1 is still rounding, at the beginning and at the end."""
+    longer = told([[meets, 1e10], [end, 1e10]], [10.0, 20.0])
+    assert went_on(told([[0.0, 1e10]], [10.0]), longer) == moves
+
+
+@pytest.mark.parametrize(
+    ("passes", "moves"), [(10.0 * (1 + 1e-9), True), (10.0 * (1 + 1.5e-9), False), (10.0 * (1 + 3e-9), False)]
+)
+def test_passes_are_the_same_within_a_billionth(passes, moves):
+    assert went_on(told([[1.0]], [10.0]), told([[1.0], [2.0]], [passes, 20.0])) == moves
+
+
+def test_steps_of_the_first_half_of_the_run_say_nothing_about_its_end():
+    """A tenth longer or shorter than those behind, of which the rate is just enough, or just not."""
+    for share, fades in ((0.99, False), (1.01, True)):
+        speeds = np.exp([0.0, -3 / 8, -3 / 8 - share * 3 / 8])
+        for early in (0.1, 10.0):
+            assert fading(stepping(np.repeat([early, *speeds], [200, 100, 50, 50]))) is fades
+
+
+@pytest.mark.parametrize("far", [-1.0, 1.0])
+@pytest.mark.parametrize(("last", "fades"), [(0.125, True), (0.124, False)])
+def test_a_millionth_of_the_last_weights_in_the_last_eighth_is_no_rest(last, fades, far):
+    """Weights of size 1e6 at the end, and of another before; eight last steps of an eighth are 1."""
+    ways = np.repeat([1e3, 0.25, 0.25, last], [32, 16, 8, 8])
+    places = 1e6 + far * np.append(np.cumsum(ways[::-1])[::-1], 0.0)[1:]
+    assert fading(told(places[:, None], range(1, 65))) is fades
+
+
+@pytest.mark.parametrize(("last", "fades"), [(1.0, True), (1.001, False)])
+def test_a_rate_of_exactly_half_more_fades(last, fades):
+    """Of speeds 4, 2 and 1 in the last half, in windows that are 3/16 and 1/8 apart."""
+    places = [16.0, 0.0, -4.0, -4.0, -4.0, -5.0, -5.0, -5.0, -5.0 - last / 2, -5.0 - last / 2, -5.0 - last / 2]
+    passes = [16.0, 32.0, 40.0, 44.0, 48.0, 50.0, 52.0, 56.0, 58.0, 60.0, 64.0]
+    assert fading(told(np.array(places)[:, None], passes)) is fades
+
+
+def test_steps_before_the_last_three_may_go_uphill():
+    reports, bounds = on_slopes([-0.1, 0.1, 0.1, 0.1])
+    assert downhill(reports, bounds)
+    assert not downhill(on_slopes([0.1, -0.1, 0.1, 0.1])[0], bounds)
+
+
+@pytest.mark.parametrize(("down", "straight"), [(199.0, True), (198.9, False)])
+def test_steps_of_exactly_the_stated_straightness_go_downhill(down, straight, monkeypatch):
+    """Of which one part in 200 goes uphill: 198 of 200."""
+    _, bounds = on_slopes([])
+    monkeypatch.setattr(bounds, "value_and_gradient", lambda theta: (0.0, np.array([1.0, 1.0])))
+    reports = told([[-down * k, 1.0 * k] for k in range(4)], range(1, 5))
+    assert downhill(reports, bounds, by_coordinate=True) is straight
+
+
+@pytest.mark.parametrize(("last", "on"), [(21.0, True), (21.01, False)])
+def test_steps_that_differ_by_a_twentieth_are_of_equal_length(last, on):
+    """In the last doubling, of four passes, and 20 in a pass of the two before; of a way of 2^30."""
+    assert way([4 * last, 40.0, 20.0], best=2.0**30) == on
+
+
+def test_steps_of_equal_length_are_so_in_each_pass_and_not_in_each_doubling():
+    """The places at a half, a quarter and an eighth of 16 passes are those after 7, 3 and 1.5."""
+    passes = (1.5, 3.0, 7.0, 16.0)
+    assert way([9e-6, 4e-6, 1.5e-6], passes=passes)
+    assert not way([9e-6, 4.5e-6, 2.25e-6], passes=passes)
+
+
+@pytest.mark.parametrize(("first", "on"), [(1e-10, True), (np.nextafter(1e-10, 0), False)])
+def test_a_first_gain_of_a_ten_billionth_of_the_way_is_motion(first, on):
+    """Then twice and four times as much, up to a place from which the optimum is exactly 1 away."""
+    end = np.round(7e-10 * 2.0**52) / 2.0**52
+    places = [np.array([each]) for each in (0.0, first, 3e-10, end)]
+    assert on_its_way(np.array([1.0, 2.0, 4.0, 8.0]), places, np.array([1.0 + end])) == on

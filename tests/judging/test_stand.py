@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -118,6 +119,14 @@ def test_the_end_alone_is_judged_where_no_way_is_wanted(monkeypatch):
     monkeypatch.setattr(stand, "insists", lambda verdict: False)
     stand.judged(8, 0, 1e-4)
     assert heard[1:] == [[2.0, 4.0, 8.0]]
+
+
+def test_a_stand_knows_the_seconds_of_its_last_run(monkeypatch):
+    hearing(monkeypatch, said(AGREES))
+    stand = Fitted()
+    assert stand.took == 0.0
+    stand.judged(8, 0, 1e-4)
+    assert stand.took == 0.25
 
 
 def test_remarks_of_reports_are_kept(monkeypatch):
@@ -323,6 +332,26 @@ def test_64_times_the_passes_are_asked_for_if_half_of_them_come_in_time(each, as
     assert (budgets, found.verdict) == (asked, NOT_CONVERGED)
 
 
+@pytest.mark.parametrize(("patience", "asked"), [(100.0, [32, 128, 512]), (np.nextafter(100.0, 0), [32, 128])])
+def test_half_of_64_times_the_passes_may_take_all_of_the_time_that_is_left(patience, asked, monkeypatch):
+    """50 seconds for 128 passes, and so 100 for 256, by a clock that stands still."""
+    hearing(monkeypatch, *[said(excess=1.0, passes=8.0 * 4**k) for k in (1, 2, 3)])
+    monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: 5.0))
+    monkeypatch.setattr(patience_module, "standing", lambda *told: said())
+    stand, budgets, before = Fitted(), [], []
+
+    def further(reports, budget, *told):
+        budgets.append(budget)
+        before.append(reports[-1].passes)
+        stand.took = 50.0
+        return at(8, budget)
+
+    monkeypatch.setattr(stand, "further", further)
+    stand.waited(said(excess=1.0), at(1, 2, 4, 8), 8, 3, 1e-4, patience)
+    assert budgets == asked
+    assert before == [8.0, *map(float, asked[:-1])]  # each history goes on from the one before
+
+
 @pytest.mark.parametrize(("end", "verdict"), [(0.88, DISAGREES), (0.86, NOT_CONVERGED)])
 def test_who_settles_lower_is_not_accused_where_there_is_no_time_for_more(end, verdict, monkeypatch):
     hearing(monkeypatch, said(DISAGREES, "settled", 1.0, 32.0), said(DISAGREES, "settled", end, 128.0))
@@ -349,6 +378,9 @@ def test_who_settles_lower_is_not_accused_where_there_is_no_time_for_more(end, v
         ((1.0, 4.0, 16.0), ("ended", "settled"), [32, 128], NOT_CONVERGED),  # what moves again had not ended
         ((1.0, 4.0, 16.0, 64.0), ("ended", "ended", "settled"), [32, 128, 512], NOT_CONVERGED),
         ((1.0, 4.0, 16.0), ("settled",), [32], DISAGREES),
+        ((0.4, 0.1, 0.2, 0.8), ("ended",) * 3, [32, 128, 512], DISAGREES),  # the first fit was slow to begin
+        ((0.4, 0.1, 0.2, 0.8), ("ended", "ended", "settled"), [32, 128, 512], NOT_CONVERGED),
+        ((0.4, 0.1, 0.19), ("ended",) * 2, [32, 128], DISAGREES),
     ],
 )
 def test_who_rests_and_works_is_asked_for_more(seconds, rules, budgets, verdict, monkeypatch):
@@ -558,6 +590,26 @@ def test_the_line_of_the_users_own_file():
     assert "mine.py line 7" in ended(far, Learner("mine", fit, "mine.py"), known()).reason
 
 
+ADVICE = "define fit(problem, formulation, budget, rng)"
+
+
+@pytest.mark.parametrize(
+    ("error", "advised"),
+    [
+        (TypeError("fit() takes 2 positional arguments but 4 were given"), True),
+        (TypeError("no luck"), False),
+        (ValueError("an argument of mine"), False),
+        (Raised("TypeError", "fit() got an unexpected keyword argument 'rng'"), True),
+        (Raised("TypeError", "one argument", [("mine.py", 7)]), False),  # it was raised inside of the learner
+    ],
+)
+def test_who_cannot_be_called_is_told_how_to_define_fit(error, advised):
+    found = ended(error, Learner("mine", fit, "mine.py"), known())
+    assert (found.verdict, found.rule) == (FAILED, "crash")
+    assert found.reason.endswith(f", {ADVICE}") == advised
+    assert (ADVICE in found.reason) == advised
+
+
 def test_what_a_learner_died_of():
     assert str(exception_of(Raised("SystemExit", "3"))) == "it left with exit code 3"
     told = exception_of(Raised("Odd", "no luck"))
@@ -617,6 +669,15 @@ def test_the_first_that_contradicts_is_the_reason(monkeypatch):
     assert {"oracle", "prox", "flow"} <= set(found.evidence)
     found, _, _ = audited(monkeypatch, said(DISAGREES, "settled"), [BAD])
     assert found.reason == "It disagrees. It errs."
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("warns", [False, True])
+def test_an_audit_counts_as_a_call_of_the_learner_if_it_warns(warns, monkeypatch):
+    stand = Stand(Learner("mine", fit), known())
+    monkeypatch.setattr(module, "audit", lambda *told: warnings.warn("Odd.", stacklevel=1) if warns else None)
+    stand.findings()
+    assert stand.tally.calls == int(warns)
 
 
 def test_what_has_no_certificate_is_not_audited(monkeypatch):
@@ -703,3 +764,11 @@ def test_our_own_are_run_and_asked_for_more(monkeypatch):
         assert data is reference.problem
     with pytest.raises(MissingCapability):
         OwnStand(Learner("perceptron", wb.Perceptron()), reference).judged(8, 0, 1e-4)
+
+
+def test_the_seconds_of_further_passes_of_our_own_are_those_of_their_last_row(monkeypatch):
+    trace = SimpleNamespace(passes=np.array([8.0, 16.0, 24.0, 32.0]), seconds=np.array([1.0, 2.0, 4.0, 8.0]))
+    monkeypatch.setattr(module, "run", lambda *those, **told: trace)
+    stand = OwnStand(Learner("subgradient", wb.Subgradient()), known())
+    assert stand.further([], 32, 3, 9.0) is trace
+    assert stand.took == 8.0

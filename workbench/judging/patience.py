@@ -86,7 +86,7 @@ def ruling(tries: list[Try], reference: Reference, tolerance: float) -> Ruling:
             return Ruling(None, asks=True)
         told = heard(first, last)
         return Ruling(told, works_on(*tries) or (by_history(told) and cheap(tries[1].took)))
-    if len(tries) == 3 and enough(first, before) and not works_on(*tries[:2]):  # made only because it was cheap
+    if len(tries) == 3 and enough(first, before) and not any(map(works_on, tries, tries[1:])):  # made because cheap
         return Ruling(heard(first, opened(last)) if leaves(before, last) else heard(first, before))
     judged = standing(tries[-1].reports, reference, tolerance) if unmoved(first, before, last) else last
     told = late(first, before, judged)

@@ -54,7 +54,7 @@ def crosscheck_program(learned: Any, problem: cp.Problem, tolerance: float = 1e-
     compiled(problem)  # raises what `prove` raises, before any values are looked at
     if hasattr(learned, "is_dcp"):  # a user's cp.Problem, whose import takes a second
         learned = {variable: variable.value for variable in learned.variables()}
-    steps = checkpoints(learned)
+    steps = checkpoints(learned, problem)
     if fault := out_of_order([passes for passes, _ in steps]):
         return Verdict(FAILED, np.inf, fault, rule="weights")
     for _, values in steps:
@@ -88,12 +88,14 @@ def crosscheck_text(reports: list[Report], reference: Reference, tolerance: floa
     return judged(seen, Ends(reference.lower, reference.upper, reference.size), tolerance)
 
 
-def checkpoints(learned: Any) -> list[tuple[Any, Any]]:  # a user's values
-    """(passes, values), one or several."""
+def checkpoints(learned: Any, problem: cp.Problem) -> list[tuple[Any, Any]]:  # a user's values
+    """(passes, values), one or several; pairs of numbers are the rows of a variable's values where they fit it."""
     several = isinstance(learned, Sequence) and not isinstance(learned, str) and len(learned)
-    if several and all(isinstance(each, tuple) and len(each) == 2 for each in learned):
-        return list(learned)
-    return [(1.0, learned)]
+    if not (several and all(isinstance(each, tuple) and len(each) == 2 for each in learned)):
+        return [(1.0, learned)]
+    shapes = [variable.shape for variable in problem.variables()]
+    rows = shapes == [(len(learned), 2)] and all(np.ndim(value) == 0 for each in learned for value in each)
+    return [(1.0, learned)] if rows else list(learned)
 
 
 def out_of_order(passes: list[Any]) -> str | None:  # a user's values
@@ -222,6 +224,8 @@ def judged(seen: list[tuple[float, float, float]], ends: Ends, tolerance: float,
     if objectives[-1] < ends.lower and -excess > threshold:
         told = f"its objective is {-excess:.1e} (relative) {ends.better} the proven optimum"
         return verdict(NOT_CONVERGED, f"{told}, so its values are infeasible", "feasibility")
+    if not np.isfinite(objectives[-1]):
+        return verdict(NOT_CONVERGED, "its values lie outside of the domain of the objective", "feasibility")
     side = ends.worse if excess >= 0 else ends.better
     far = f"its objective is {abs(excess):.1e} (relative) {side} the proven optimum"
     if np.isfinite(ends.lower) and excess <= threshold:
@@ -238,5 +242,6 @@ def judged(seen: list[tuple[float, float, float]], ends: Ends, tolerance: float,
     if curve.settled or stands(passes, excesses):
         told = "and has settled there; no clean run of ours exists for a user's program to compare with"
     else:
-        told = f"and falls like passes^-{curve.power:.2g}; run it longer"
+        falls = f"falls like passes^-{curve.power:.2g}" if curve.power > 0 else "does not fall yet"
+        told = f"and {falls}; run it longer"
     return verdict(NOT_CONVERGED, f"{far} {told}", "history")

@@ -156,12 +156,12 @@ def flat(weights: Any) -> Floats:  # what a user's learner says
     if weights is None:
         raise BadAnswer("The learner returned nothing; end it with `return weights`.")
     dense = weights.toarray() if hasattr(weights, "toarray") else weights  # sparse ones of any library
-    if np.iscomplexobj(dense):
-        raise BadAnswer("The learner returned complex weights; return real ones.")
     try:
-        return np.array(dense, float).ravel()
+        if not np.iscomplexobj(dense):
+            return np.array(dense, float).ravel()
     except (TypeError, ValueError):
         kind = type(weights).__name__
         raise BadAnswer(
             f"The learner returned a {kind}, no array of weights; return a flat array of numbers."
         ) from None
+    raise BadAnswer("The learner returned complex weights; return real ones.")

@@ -28,9 +28,10 @@ objective has e₋ ≥ CLOSE, and chance is no rival:
 - Weights that still move lie no farther from the named optimum than REST times their way in the last half of the
   passes. A sample left out may change an objective almost as equal weights do, and a learner that comes to rest
   beside an optimum, at a proven distance, was not on the way to it. One that has stopped may have stopped short of it.
-- A multiple of λ that has a reason fits as well as the one that fits best, up to CHANCE times its e and FINE. Weights
-  that are the best of their length, as on a wrong sphere, are optimal for some multiple, and that may lie beside one
-  that has a reason.
+- A multiple of λ that has a reason fits as well as the one that fits best, up to CHANCE times its e and FINE, and
+  either e ≤ FINE, or the two are no farther apart than NEXT. Weights that are the best of their length, as on a wrong
+  sphere, are optimal for some multiple, and that may lie beside one that has a reason.
+- Features that a description by the data leaves out can be left out in WAYS ways or more, as many of as many.
 - Half of a multiple of λ fits worse. With F′ = κr + R ≥ 0, half of κ has e′ ≤ (e + ρ)/(1 + ρ), ρ = R(θ)/F′(θ), for
   κr/2 + R ≥ F′/2. So where ρ ≤ WORSE · e, as where all margins are met, no smaller multiple can be told from κ.
 - A multiple of λ without a known reason is never confident, nor are zero weights, nor is ‖w‖₁: its optima lie at
@@ -46,6 +47,7 @@ one label against the rest, padding, layouts.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 
@@ -73,6 +75,8 @@ SURE = 1e-3  # e up to which a name is given with confidence: the judge's tolera
 STILL = 1e-10  # of the weights' length: rounding
 REST = 10.0  # times the way of the last half of the passes: a way like t^−0.14 is still so long
 CHANCE = 1.2  # times e of the best multiple of λ: on the way from it to a named one, e rises at least so
+NEXT = 0.01  # of a multiple of λ: one that is drawn at random is so near to one with a reason once in a hundred times
+WAYS = 1000  # a tenth of what is allowed of wrong names
 LEAST = 1e-200  # a size by which values can be divided
 
 
@@ -250,9 +254,10 @@ def verdict(given: float, findings: list[Fit], moved: float = np.inf) -> Explana
     others = [finding for finding in findings if finding.neighbour.name != best.neighbour.name]
     rival = min((finding.least for finding in others), default=np.inf)
     found = best.neighbour
-    by_chance = best.most > min(SURE, CHANCE * free + FINE)
+    by_chance = best.most > min(SURE, CHANCE * free + FINE) or (best.most > FINE and off(found) > NEXT)
     beside = moved > STILL and best.apart > REST * moved
     smaller = "multiple" in found.evidence and best.risk <= WORSE * max(best.most, FINE)
+    by_chance = by_chance or found.evidence.get("ways", WAYS) < WAYS
     open_to_doubt = found.name in UNSURE or found.size or by_chance or beside or smaller
     sure = bool(not open_to_doubt and min(rival, given) >= WORSE * best.most and given >= CLOSE)
     opening = f"The learner {found.sentence}" if sure else f"Perhaps the learner {found.sentence} (a guess)"
@@ -263,6 +268,12 @@ def verdict(given: float, findings: list[Fit], moved: float = np.inf) -> Explana
         {"excess": best.most, "given": given, "next": rival, "distance_bound": best.distance} | found.evidence,
         sure,
     )
+
+
+def off(neighbour: Neighbour) -> float:
+    """|log| of the ratio of a multiple of λ to the one that fits best; 0 for other neighbours."""
+    told = neighbour.evidence
+    return abs(math.log(told["ratio"] / told["multiple"])) if "multiple" in told else 0.0
 
 
 def named(finding: Fit) -> bool:

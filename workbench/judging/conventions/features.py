@@ -8,6 +8,7 @@ tried on data with a constant column, too.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -19,6 +20,7 @@ from workbench.judging.conventions.neighbours import Neighbour, Suspect
 from workbench.solving.transfer import rebuilt
 
 ZERO = 1e-6  # weights that are none, relative to the largest
+BY_DATA = ("unseen features", "no positive count")
 LIGHT = 2.0**6  # a feature as many times larger costs 2⁻¹² as much
 
 
@@ -86,7 +88,8 @@ def subspaces(suspect: Suspect) -> Iterator[Neighbour]:
     """Features left out, so that their weights are zero: each subspace once, by the first of its descriptions.
 
     A subspace that holds the optimum asked for has the same minimum, and is no other objective: on images, pixels that
-    are always black.
+    are always black. A description by the data comes with the number of ways to leave out so many features: where
+    these are few, another reason may well have left out the same ones.
     """
     if not suspect.plain:
         return
@@ -111,7 +114,14 @@ def subspaces(suspect: Suspect) -> Iterator[Neighbour]:
             continue
         told.add(kept.tobytes())
         if not vanish(suspect.reference.theta, ~kept):
-            yield suspect.seen(name, what.format(int((~kept).sum()), d), kept.astype(float))
+            left = int((~kept).sum())
+            found = suspect.seen(name, what.format(left, d), kept.astype(float))
+            yield found._replace(evidence={"ways": float(at_least(d, left))}) if name in BY_DATA else found
+
+
+def at_least(d: int, k: int) -> int:
+    """At most the number of ways to leave out k of d features, and that number where k or d − k is at most three."""
+    return math.comb(d, min(k, d - k, 3))
 
 
 def vanish(theta: Floats, among: NDArray[np.bool_]) -> bool:

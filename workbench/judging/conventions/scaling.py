@@ -50,7 +50,9 @@ def multiples(suspect: Suspect) -> Iterator[Neighbour]:
     for ratio, name, saying in near:
         form = replace(suspect.form, **{key: ratio * getattr(suspect.form, key)})  # λ or λ₂
         said = f"minimises the same objective {saying}"
-        yield Neighbour(name, said, form, suspect.problem, suspect.theta, 0.0, {"multiple": kappa}, ("λ", ratio))
+        yield Neighbour(
+            name, said, form, suspect.problem, suspect.theta, 0.0, {"multiple": kappa, "ratio": ratio}, ("λ", ratio)
+        )
 
 
 def open_ones(suspect: Suspect) -> tuple[float, float] | None:
