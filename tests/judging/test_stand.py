@@ -16,7 +16,7 @@ from workbench.judging.audits import Finding
 from workbench.judging.learners import Learner
 from workbench.judging.reference import Reference, reference_of
 from workbench.judging.reports import BadAnswer, Report
-from workbench.judging.stand import OwnStand, Stand, ended, exception_of, line_in, ours, stayed
+from workbench.judging.stand import OwnStand, Stand, crashed, exception_of, line_in, ours, stayed
 from workbench.judging.words import AGREES, DISAGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Verdict
 from workbench.system.processes import OutOfTime, Raised
 
@@ -587,7 +587,7 @@ def test_the_line_of_the_users_own_file():
     assert line_in(Learner("bcfw", wb.BCFW()), told) == ""
     far = Raised("ValueError", "no luck", [("mine.py", 3), ("numpy.py", 5), ("mine.py", 7), ("numpy.py", 9)])
     assert line_in(Learner("mine", fit, "mine.py"), far) == "mine.py line 7"
-    assert "mine.py line 7" in ended(far, Learner("mine", fit, "mine.py"), known()).reason
+    assert "mine.py line 7" in crashed(far, Learner("mine", fit, "mine.py"), known()).reason
 
 
 ADVICE = "define fit(problem, formulation, budget, rng)"
@@ -604,7 +604,7 @@ ADVICE = "define fit(problem, formulation, budget, rng)"
     ],
 )
 def test_who_cannot_be_called_is_told_how_to_define_fit(error, advised):
-    found = ended(error, Learner("mine", fit, "mine.py"), known())
+    found = crashed(error, Learner("mine", fit, "mine.py"), known())
     assert (found.verdict, found.rule) == (FAILED, "crash")
     assert found.reason.endswith(f", {ADVICE}") == advised
     assert (ADVICE in found.reason) == advised

@@ -187,14 +187,14 @@ class Stand:
             return Verdict(NOT_COMPARABLE, np.nan, str(refusal), rule="objective"), 0.0
         except (MemoryError, OutOfMemory) as lacking:
             if not self.learner.ours:
-                return ended(lacking, self.learner, self.reference), time.perf_counter() - began
+                return crashed(lacking, self.learner, self.reference), time.perf_counter() - began
             told = f"The memory does not suffice for {self.learner.name} ({lacking}); take fewer samples or features."
             return Verdict(NOT_COMPARABLE, np.nan, told, rule="memory"), time.perf_counter() - began
         except OutOfTime:
             sentence = f"The learner did not return within {self.limit:.3g} s."
             return Verdict(FAILED, np.inf, sentence, rule="crash"), time.perf_counter() - began
         except (Exception, SystemExit) as error:
-            return ended(error, self.learner, self.reference), time.perf_counter() - began
+            return crashed(error, self.learner, self.reference), time.perf_counter() - began
 
     def audited(self, verdict: Verdict, tolerance: float, within: float = np.inf) -> tuple[Verdict, list[Finding]]:
         """The verdict after the audits of single steps, and of `start`, and the findings that contradict.
@@ -216,7 +216,7 @@ class Stand:
                 return verdict, []
             if isinstance(error, OutOfTime):
                 error = RuntimeError(f"an audit did not return within {self.limit:.3g} s")
-            return ended(error, self.learner, self.reference), []
+            return crashed(error, self.learner, self.reference), []
         evidence = verdict.evidence | {each.name: each.worst for each in findings}
         against = [each for each in findings if each.sentence]
         if not against:
@@ -266,7 +266,7 @@ def ours(error: BaseException, learner: Learner) -> bool:
     )
 
 
-def ended(error: BaseException, learner: Learner, reference: Reference) -> Verdict:
+def crashed(error: BaseException, learner: Learner, reference: Reference) -> Verdict:
     """The verdict on a learner that raised, or whose answer was none."""
     if isinstance(error, BadAnswer):
         return Verdict(FAILED, np.inf, str(error), rule="weights")
