@@ -24,9 +24,9 @@ from workbench.outputs.multiclass import Multiclass
 from workbench.proofs.bounds import Bounds
 from workbench.solvers import _extras, dual_block
 from workbench.solvers._common import never
-from workbench.solvers._labels import LabelBlocks
 from workbench.solvers.dual_block import CachedBlocks
 from workbench.solving import routes
+from workbench.solving.block_ascent.labels import LabelBlocks
 from workbench.solving.cutting_planes import generate
 from workbench.solving.family import Family
 from workbench.solving.masters import needs

@@ -23,7 +23,7 @@ FLOORS: list[dict[str, str]] = [
     {
         "outputs": "output structures: features, loss, argmax",
         "formulations": "objectives, each as closed forms and as CVXPY text",
-        "solvers": "stochastic methods of ours",
+        "solvers": "stochastic methods of ours, and the cached blocks that `solve` makes its passes with",
     },
     {"learners": "functions that return weights, ours and other people's"},
     {"proofs": "both bounds of every kind, exact optima, certificates"},

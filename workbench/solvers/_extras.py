@@ -19,9 +19,10 @@ move HOLD times as slowly, by a σ that is HOLD times as large; σ falls as the 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from workbench.contracts import Floats, Ints, Shape
 
@@ -47,7 +48,7 @@ def none() -> Extras:
     return Extras(metric, sigma, pull, floor, push, x, tie=np.zeros(1), simplex=np.zeros(0, np.int64))
 
 
-def extras_of(shape: Shape, first: int, x: Floats, slopes: Any) -> Extras:
+def extras_of(shape: Shape, first: int, x: Floats, slopes: sparse.csr_array) -> Extras:
     """The entries of θ from `first` on, which stand at x (q,); σ as the `slopes` (m, p) of some cuts want it."""
     square, onto = shape.square[first:], shape.simplex[first:]
     sizes = np.asarray(slopes.multiply(slopes).sum(axis=0)).ravel()

@@ -33,7 +33,7 @@ from workbench.proofs.listed import Tables
 from workbench.proofs.smooth import SmoothBounds
 from workbench.proofs.stretches import Cells, Knot, Stretch, knot, refuse_others, stop
 from workbench.solvers._common import never
-from workbench.solvers._crammer_singer import CrammerSinger
+from workbench.solving.block_ascent.crammer_singer import CrammerSinger
 from workbench.solving.cutting_planes import generate
 from workbench.solving.family import Family
 from workbench.solving.masters.choice import choose, large, make_master

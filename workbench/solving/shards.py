@@ -45,8 +45,8 @@ from workbench.proofs.any_bounds import AnyBounds
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.certificate import finder
 from workbench.solvers._common import Late, never
-from workbench.solvers._lanes import misfit
 from workbench.solving import transfer
+from workbench.solving.block_ascent.lanes import misfit
 from workbench.solving.progress import Predicted
 from workbench.solving.request import Request
 from workbench.solving.solution import release

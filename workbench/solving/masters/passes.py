@@ -3,9 +3,9 @@
 Five ascents make passes:
 
     over cached cuts, which the oracle finds sample by sample        solvers/dual_block.py
-    the same in several threads                                      solvers/_lanes.py
-    over all labels of every sample, where outputs are labels        solvers/_labels.py
-    the same where nothing but one weight vector a label is learned  solvers/_crammer_singer.py
+    the same in several threads                                      solving/block_ascent/lanes.py
+    over all labels of every sample, where outputs are labels        solving/block_ascent/labels.py
+    the same where nothing but one weight vector a label is learned  solving/block_ascent/crammer_singer.py
     on shards of the samples, by workers                             solving/shards.py
 
 An ascent estimates its gap; what counts are the bounds. They certify a pass when the estimate is small enough, when the
@@ -33,10 +33,10 @@ from workbench.arithmetic.compiled import available
 from workbench.contracts import Cuts, Floats, Ints
 from workbench.proofs.bounds import Bounds
 from workbench.solvers._common import Late, never
-from workbench.solvers._crammer_singer import CrammerSinger
-from workbench.solvers._labels import LabelBlocks
-from workbench.solvers._lanes import Lanes, misfit
 from workbench.solvers.dual_block import CachedBlocks
+from workbench.solving.block_ascent.crammer_singer import CrammerSinger
+from workbench.solving.block_ascent.labels import LabelBlocks
+from workbench.solving.block_ascent.lanes import Lanes, misfit
 from workbench.solving.family import Family
 from workbench.solving.masters.finish import ENOUGH, GAIN, Finish
 from workbench.solving.progress import Clock, Observe, Progress

@@ -1,4 +1,4 @@
-"""The loops of the ascent for single labels (_crammer_singer.py), where lanes of labels may work side by side.
+"""The loops of the ascent for single labels (crammer_singer.py), where lanes of labels may work side by side.
 
 The k labels are dealt out to L lanes in runs, of which `firsts` (L + 1,) are the ends, and each lane has a thread. What
 belongs to labels stands lane by lane: W (L, p, w) and β (L, n, w), with w the least multiple of eight from ⌈k/L⌉ on.

@@ -13,8 +13,8 @@ the W that stands. The scores give the next pass its samples, and F and D at the
 another sweep what a proof would find. They are averaged along with W, so F of the mean, which mostly lies below F(W),
 costs no product with the data.
 
-With several threads, the labels are dealt out to as many lanes (_label_lane.py), which share every visit, and scores
-are shared by samples.
+With several threads, the labels are dealt out to as many lanes (crammer_singer_loops.py), which share every visit, and
+scores are shared by samples.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ import numpy as np
 
 from workbench.arithmetic import compiled as machine
 from workbench.contracts import Floats, Ints, Listing
-from workbench.solvers import _label_lane as loops
 from workbench.solvers._common import Late, never
-from workbench.solvers._label_lane import Desk, Memory, Weights
-from workbench.solvers._labels import busy
+from workbench.solving.block_ascent import crammer_singer_loops as loops
+from workbench.solving.block_ascent.crammer_singer_loops import Desk, Memory, Weights
+from workbench.solving.block_ascent.labels import busy
 
 SWEEPS = 10  # of a pass, at most
 SHARE = 0.1  # of the gap at the pass's first W, at which its sweeps end
@@ -142,13 +142,13 @@ class CrammerSinger:
         self.tell(4 / (self.turns + 3))
 
     def part(self, k: int, lanes: int, threads: int) -> Ints:
-        """What thread k scores (`_label_lane.score`): its lane's labels, or all labels of its samples."""
+        """What thread k scores (`crammer_singer_loops.score`): its lane's labels, or all labels of its samples."""
         n, p = len(self.samples), self.listing.inputs
         if lanes > 1:
             return np.array([k, 0, n, 0, p])
         return np.array([0, *(size * each // threads for size in (n, p) for each in (k, k + 1))])
 
-    def beside(self, count: int, told: Callable[[int], tuple[Any, ...]]) -> float:
+    def beside(self, count: int, told: Callable[[int], tuple[Any, ...]]) -> float:  # arrays and numbers
         """The loops and arguments that `told` names for `count` threads, side by side; what the first of them says.
 
         The first thread is this one.
@@ -223,7 +223,7 @@ class CrammerSinger:
         samples, labels = np.nonzero(beta)
         return samples, labels[:, None], beta[samples, labels]
 
-    def compiled(self) -> tuple[Callable[..., Any], ...]:
+    def compiled(self) -> tuple[Callable[..., Any], ...]:  # they return numbers or arrays, or nothing
         """The loops of a pass, compiled."""
         build, ints, prices, number = machine.compiled_function, np.zeros(1, np.int64), self.prices, np.zeros(1)
         place, crossed = (prices, 1.0, self.state), (self.meeting(1)[0], ints, 0, 0, self.lanes[0])

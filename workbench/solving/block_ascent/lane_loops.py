@@ -1,4 +1,4 @@
-"""The loop of one lane (_lanes.py): its share of a pass and of the cached sweeps, meeting the other lanes all the time.
+"""The loop of one lane (lanes.py): its share of a pass and of the cached sweeps, meeting the other lanes all the time.
 
 A plain loop within numba's subset; N threads run one each. A function that calls another takes it as an argument.
 """

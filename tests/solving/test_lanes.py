@@ -12,8 +12,8 @@ import workbench as wb
 from workbench.arithmetic import compiled as machine
 from workbench.contracts import Cuts
 from workbench.proofs.any_bounds import bounds_for
-from workbench.solvers import _lanes as lanes
-from workbench.solvers._lanes import Lanes, misfit
+from workbench.solving.block_ascent import lanes as lanes
+from workbench.solving.block_ascent.lanes import Lanes, misfit
 from workbench.system.journal import Journal
 
 pytestmark = pytest.mark.skipif(not machine.available(), reason="numba is not installed: pip install 'cutbench[fast]'")

@@ -28,7 +28,6 @@ import numpy as np
 
 from workbench.arithmetic import compiled as machine
 from workbench.contracts import Floats, Ints, Oracle
-from workbench.solvers import _lane
 from workbench.solvers._common import Late, never
 from workbench.solvers._pool import Point
 from workbench.solvers.dual_block import (
@@ -45,6 +44,7 @@ from workbench.solvers.dual_block import (
     prepared,
     seated,
 )
+from workbench.solving.block_ascent import lane_loops
 
 ROUNDS = 64  # of a sweep, at most
 FEW = 4  # visits of a lane in a round, at least
@@ -60,7 +60,7 @@ def misfit(samples: int, dim: int) -> str:
 
 
 class Lane(NamedTuple):
-    """The samples of a lane, their prices (n,), its run of dual-block, and where its thread stands (_lane.py)."""
+    """The samples of a lane, their prices (n,), its run of dual-block, and where its thread stands (lane_loops.py)."""
 
     samples: Ints
     prices: Floats
@@ -100,7 +100,8 @@ class Lanes:
         prices[samples] = self.prices[samples]
         state = begun(oracle, truth, prices, self.curvature, 0)
         own, moved = np.zeros((2, oracle.dim))
-        return Lane(samples, prices, state, prepared(kernel, prices, state, True), own, moved, np.zeros(_lane.APART))
+        tools = prepared(kernel, prices, state, True)
+        return Lane(samples, prices, state, tools, own, moved, np.zeros(lane_loops.APART))
 
     def advance(self, late: Late = never) -> None:
         """A pass over the oracle, and cached sweeps while D rises as fast as since the pass began."""
@@ -118,9 +119,9 @@ class Lanes:
                     grown(each.state)
             elif time.perf_counter() - began < BRIEF:
                 piece = self.piece = 2 * piece
-        whole = all(each.mark[_lane.SWEEP] > 0 for each in self.lanes)
+        whole = all(each.mark[lane_loops.SWEEP] > 0 for each in self.lanes)
         met = [each.state.desk.met for each in self.lanes]
-        self.gap = sum(float(each.mark[_lane.MET]) for each in self.lanes) if whole else np.inf
+        self.gap = sum(float(each.mark[lane_loops.MET]) for each in self.lanes) if whole else np.inf
         self.risk, self.peak = sum(float(each[1]) for each in met), max(float(each[2]) for each in met)
         self.passes += 1
         if self.passes % self.method.period == 0:
@@ -144,7 +145,9 @@ class Lanes:
         said = [said] + [each.result() for each in others]
         return FULL if FULL in said else said[0]
 
-    def arguments(self, k: int, orders: Ints, piece: int, meet: Callable[..., int]) -> tuple[Any, ...]:
+    def arguments(
+        self, k: int, orders: Ints, piece: int, meet: Callable[..., int]
+    ) -> tuple[Any, ...]:  # arrays and numbers
         """Those of `cross` for lane k, but for the gate."""
         _, _, state, tools, own, move, mark = self.lanes[k]
         kernel, search = (tools.argmax_into, tools.slope_into, tools.parts_into), (tools.insert, tools.place_of)
@@ -161,19 +164,19 @@ class Lanes:
             each.own[:] = theta
         self.point.step[:] = 0.0
 
-    def compiled(self) -> tuple[tuple[Callable[..., Any], ...], Callable[..., int]]:
+    def compiled(self) -> tuple[tuple[Callable[..., Any], ...], Callable[..., int]]:  # they return numbers or nothing
         """How moves are joined, taken in part, and gone on with in the plane; and `cross`."""
         (meet, gate, _), build, point = machine.barrier(), machine.compiled_function, self.point
         _, _, state, tools, own, move, _ = self.lanes[0]
         moves, mu, desk = (self.table[0], own, move), self.curvature, state.desk
         place = gate, 0, self.prices, mu, state.pool, point, desk, self.table[0], own, self.sums
         self.loops = (
-            build(_lane.joined, moves),
-            build(_lane.portion, (*moves, 0.0, mu, desk.met)),
-            build(_lane.stepped, (tools.proposed, meet, *place), "int64"),
+            build(lane_loops.joined, moves),
+            build(lane_loops.portion, (*moves, 0.0, mu, desk.met)),
+            build(lane_loops.stepped, (tools.proposed, meet, *place), "int64"),
         )
         arguments = self.arguments(0, np.empty((1, 1), np.int64), PIECE, meet)
-        return self.loops, build(_lane.cross, (*arguments, gate), "int64")
+        return self.loops, build(lane_loops.cross, (*arguments, gate), "int64")
 
     def begin(self, samples: Ints, witnesses: Ints, weights: Floats, push: Floats, offsets: Floats) -> None:
         """Go on from dual weights μ of cuts of these offsets, `push` = Σ_k μ_k a_k (p,)."""

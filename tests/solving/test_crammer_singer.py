@@ -16,10 +16,10 @@ from workbench.formulations.soft_margin import SoftMargin
 from workbench.learners.sklearn_crammer_singer import fit
 from workbench.outputs.multiclass import Multiclass
 from workbench.proofs.bounds import Bounds
-from workbench.solvers import _crammer_singer
-from workbench.solvers._crammer_singer import CrammerSinger
-from workbench.solvers._label_lane import alone, sweep
-from workbench.solvers._labels import LabelBlocks
+from workbench.solving.block_ascent import crammer_singer
+from workbench.solving.block_ascent.crammer_singer import CrammerSinger
+from workbench.solving.block_ascent.crammer_singer_loops import alone, sweep
+from workbench.solving.block_ascent.labels import LabelBlocks
 from workbench.solving.masters.passes import pass_method
 from workbench.solving.solve import solve
 
@@ -99,7 +99,7 @@ def test_an_ascent_that_restarts_does_what_a_new_one_does(begun):
 @pytest.fixture
 def shared(monkeypatch):
     """Lanes also where a visit is too short for them to save time."""
-    monkeypatch.setattr(_crammer_singer, "LEAST", 0)
+    monkeypatch.setattr(crammer_singer, "LEAST", 0)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 4])
@@ -173,8 +173,8 @@ def test_a_lane_that_fails_holds_nobody_up():
 @pytest.mark.parametrize(("after", "brief", "made"), [(0, 0, 0), (1, 0, 1), (3, 0, 3), (0, 10**9, 0), (1, 10**9, 10)])
 def test_a_pass_that_is_late_ends_after_its_sweep_unless_all_its_sweeps_are_brief(monkeypatch, after, brief, made):
     """And goes on to the step in the plane and the scores."""
-    monkeypatch.setattr(_crammer_singer, "BRIEF", brief)
-    monkeypatch.setattr(_crammer_singer, "SHARE", 0.0)
+    monkeypatch.setattr(crammer_singer, "BRIEF", brief)
+    monkeypatch.setattr(crammer_singer, "SHARE", 0.0)
     _, blocks = ascent_of(labels(60, seed=5), 1 / 60)
     asked, visited = [], blocks.loops[3]
 

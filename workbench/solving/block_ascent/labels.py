@@ -22,6 +22,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from workbench.arithmetic import compiled as machine
 from workbench.contracts import Floats, Ints, Listing, Shape
@@ -312,7 +313,9 @@ class LabelBlocks:
 
     known = np.inf
 
-    def __init__(self, listing: Listing, shape: Shape, prices: Floats, start: Floats, slopes: Any, compiled: bool):
+    def __init__(
+        self, listing: Listing, shape: Shape, prices: Floats, start: Floats, slopes: sparse.csr_array, compiled: bool
+    ):
         n, k, inputs = len(prices), listing.scale.shape[1], listing.inputs
         self.listing, self.prices, self.samples = listing, prices, np.flatnonzero(prices)
         self.curvature = 2 * float(shape.square[0])
@@ -391,7 +394,7 @@ class LabelBlocks:
         return samples, labels[:, None], self.state.beta[samples, labels]
 
 
-def prepared(blocks: LabelBlocks) -> tuple[Callable[..., Any], ...]:
+def prepared(blocks: LabelBlocks) -> tuple[Callable[..., Any], ...]:  # they return numbers or arrays, or nothing
     """The loops, compiled."""
     build, ints = machine.compiled_function, np.zeros(1, np.int64)
     onto = build(projection(blocks.extras.simplex), (blocks.prices, blocks.prices), "floats")
