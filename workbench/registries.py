@@ -183,6 +183,9 @@ def load_user_file(path: str | Path, kind: str, lone: str) -> dict[str, Any]:
     path = Path(path)
     if not path.is_file():
         raise BadInput(f"There is no file {path}; check the path of the {kind}.")
+    if path.suffix != ".py":
+        first = "; the problem comes first, then the formulation" if kind == "formulation" else ""
+        raise BadInput(f"{path} is no Python file, so that it defines no {kind}{first or '; name a .py file'}.")
     with contextlib.redirect_stdout(sys.stderr):  # stdout is for the command's answer
         module = load_file(path.resolve(), f"user_{kind}")
     if not hasattr(module, "NAMES") and hasattr(module, lone):

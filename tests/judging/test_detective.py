@@ -109,12 +109,12 @@ def test_without_time_nothing_is_solved_for(monkeypatch):
     found.allowance = Allowance(0.0)
     monkeypatch.setattr(detective, "CONVENTIONS", [lambda suspect: pytest.fail("no time for it")])
     with pytest.raises(OutOfTime):
-        list(found.tried(suspect))
+        list(found.tried(suspect, detective.CONVENTIONS))
     clock = iter([0.0, 0.0, 2.0])
     found.allowance = Allowance(1.0, lambda: next(clock))
     monkeypatch.setattr(detective, "CONVENTIONS", [lambda suspect: iter([Fit(neighbour(), 1.0, 1.0)])])
     with pytest.raises(OutOfTime):
-        list(found.tried(suspect))
+        list(found.tried(suspect, detective.CONVENTIONS))
     assert not asked
 
 
@@ -128,7 +128,7 @@ def test_weights_and_objectives_that_nothing_explains():
 
     def explained(theta, form=None, **settings):
         found = Detective(Reference(form or wb.SoftMargin(), data, np.zeros(9), *ends, **settings))
-        found.tried = lambda suspect: asked.append(1) or iter(())
+        found.tried = lambda suspect, entries: asked.append(entries) or iter(())
         assert found.explain(theta) is None
 
     explained(np.arange(8.0))
@@ -139,7 +139,22 @@ def test_weights_and_objectives_that_nothing_explains():
     explained(good, wb.LatentSSVM())
     assert not asked
     explained(good)
-    assert asked
+    assert asked == [detective.CONVENTIONS, detective.SEVERAL]
+    found = Detective(Reference(wb.SoftMargin(), data, np.zeros(9), *ends))
+    found.tried = lambda suspect, entries: asked.append(entries) or iter(())
+    found.explain(good, several=False)
+    assert asked[2:] == [detective.CONVENTIONS]
+
+
+@pytest.mark.parametrize(("most", "joined"), [(CLOSE, False), (1.001 * CLOSE, True)])
+def test_changes_at_once_are_tried_where_no_single_one_explains(most, joined):
+    """And what they say is a guess, however well it fits."""
+    data = wb.Multiclass(np.eye(3), np.arange(3))
+    found = Detective(Reference(wb.SoftMargin(), data, np.zeros(9), 0.5, 0.5, 0.0))
+    pair = fit(1e-9, 1.0, "two", evidence={"multiple": 2.0, "ratio": 2.0, "several": 2.0})
+    found.tried = lambda suspect, entries: iter([pair if entries is detective.SEVERAL else fit(most)])
+    told = found.explain(np.arange(9.0))
+    assert (told.name, told.confident) == (("two", False) if joined else ("another", told.confident))
 
 
 def test_what_an_outputs_structure_cannot_do_no_learner_does(monkeypatch):
@@ -153,7 +168,7 @@ def test_what_an_outputs_structure_cannot_do_no_learner_does(monkeypatch):
         return Fit(neighbour(), most, 0.0)
 
     monkeypatch.setattr(detective, "CONVENTIONS", [unable, lambda suspect: iter([fit(0.25)])])
-    assert [each.most for each in found.tried(suspect)] == [0.5, 0.25]
+    assert [each.most for each in found.tried(suspect, detective.CONVENTIONS)] == [0.5, 0.25]
 
 
 def test_others_are_discarded_against_the_least_so_far(monkeypatch):
@@ -164,7 +179,7 @@ def test_others_are_discarded_against_the_least_so_far(monkeypatch):
     fits = [Fit(neighbour(), most, 0.0) for most in (1.0, 1e-3, 2e-3, 1e-9)]
     entries = [lambda suspect, each=each: iter([each, neighbour()]) for each in fits]
     monkeypatch.setattr(detective, "CONVENTIONS", entries)
-    list(found.tried(suspect))
+    list(found.tried(suspect, detective.CONVENTIONS))
     assert closes == [CLOSE, 1e-3, 1e-3, FINE]
 
 
@@ -290,7 +305,7 @@ def test_the_ball_of_identity_is_relative_to_the_weights(moved, bound, far, cert
     last = np.array([length, 0.0])
     found = Detective(Reference(wb.SoftMargin(), None, last + np.array([0.0, far * length]), 1.0, 1.0, 0.0))
     told = Explanation("another", "", {"distance_bound": bound * length}, True)
-    found.explain = lambda theta, history: told if theta is history[-1][1] else None
+    found.explain = lambda theta, history, several: told if theta is history[-1][1] and not several else None
     monkeypatch.setattr(detective, "since_half", lambda history: moved * length)
     assert found.identity([(1.0, -last), (2.0, -last), (4.0, last)]) is (told if certain else None)
 
@@ -300,7 +315,7 @@ def test_a_guess_or_no_distance_is_no_identity():
     found = Detective(Reference(wb.SoftMargin(), None, last + 5, 1.0, 1.0, 0.0))
     history = [(50.0, last), (100.0, last)]
     for told in (None, Explanation("a", "", {"distance_bound": 0.0}, False), Explanation("a", "", {}, True)):
-        found.explain = lambda theta, history, told=told: told
+        found.explain = lambda theta, history, several, told=told: told
         assert found.identity(history) is None
 
 

@@ -152,7 +152,7 @@ def test_certain_identity(moved, bound, far, certain):
     detective = Detective(reference())
     detective.reference = SimpleNamespace(theta=last + np.array([0.0, far]))
     told = Explanation("λ twice", "errs", {"distance_bound": bound}, True)
-    detective.explain = lambda theta, history=(): told
+    detective.explain = lambda theta, history=(), several=True: told
     assert (detective.identity([(5.0, last + np.array([0.0, moved])), (10.0, last)]) is not None) == certain
 
 

@@ -12,9 +12,10 @@ import pytest
 
 import workbench as wb
 from workbench.judging.conventions import scaling
+from workbench.judging.conventions.detective import explain
 from workbench.judging.conventions.neighbours import Suspect
-from workbench.judging.conventions.scaling import best_multiple, multiples, open_ones, ratios
-from workbench.judging.reference import Reference
+from workbench.judging.conventions.scaling import best_multiple, multiples, open_ones, ratios, with_intercepts
+from workbench.judging.reference import Reference, reference_of
 
 LONGEST, STEPS, GRID, FAR, ALIKE, FLAT, NEAR = 15.0, 10, 0.05, 0.03, 3e-3, -0.05, 30.0  # written out, not imported
 LAM, ANYWHERE = 0.5, (-np.inf, np.inf)
@@ -186,6 +187,7 @@ def test_the_ratios_of_a_mean():
     problem = multiclass(np.array([1.0, 2.0, 3.0, 3.0, 1.0, 0.0]))
     wanted = {"λ twice": [2.0], "λ half": [0.5], "weights not normalised": [0.5], "sum for mean": [0.1, 0.2]}
     wanted |= {"mean twice": [10.0, 5.0], "λ read as C": [1 / 0.9, 1 / 0.45], "λ read as C/n": [1 / 0.09]}
+    wanted |= {"C = 1": [1 / 3.0]}
     assert told(problem, wb.SoftMargin(0.3)) == sorted(
         (name, round(each, 9)) for name, every in wanted.items() for each in every
     )
@@ -196,6 +198,38 @@ def test_the_ratios_of_a_mean():
     names = [name for name, _ in told(equal, wb.SoftMargin(0.3))]
     assert (names.count("sum for mean"), names.count("mean twice"), names.count("λ read as C")) == (1, 1, 1)
     assert "weights not normalised" not in names  # which is 1
+
+
+@pytest.mark.parametrize(("lam", "named"), [(1.0, False), (1.019, False), (1.021, True), (2 / 6, False), (0.3, True)])
+def test_the_default_of_packages_is_named_where_no_other_ratio_is_the_same(lam, named):
+    """C = 1 is λ = 1/n for six samples: the sum in place of the mean if λ = 1, and half of λ if λ = 2/n."""
+    assert ("C = 1" in [name for name, _ in told(multiclass(), wb.SoftMargin(lam))]) == named
+
+
+@pytest.mark.parametrize("kind", ["penalised", "free"])
+@pytest.mark.parametrize(("ratio", "name"), [(1 / (0.04 * 40), "C = 1"), (3.3, "λ")])
+def test_another_lambda_with_an_intercept_of_its_own_is_found(kind, ratio, name):
+    """Optima of data with one more column, of which that column's weights are left out."""
+    rng = np.random.default_rng(8)
+    X, lam = rng.normal(size=(40, 3)) + 0.5, 0.04
+    y = (X @ rng.normal(size=(3, 3)) + rng.gumbel(size=(40, 3))).argmax(axis=1)
+    asked, value = wb.solve(wb.SoftMargin(lam), wb.Multiclass(X, y)), 1.0 if kind == "penalised" else 64.0
+    wide = wb.Multiclass(np.column_stack([X, np.full(40, value)]), y)
+    theta = wb.solve(wb.SoftMargin(ratio * lam), wide, gap=1e-9).theta_flat.reshape(3, 4)[:, :3].ravel()
+    found = {each.name: each for each in with_intercepts(Suspect(theta, reference_of(asked)))}
+    said = f"{name}, {'free intercept' if kind == 'free' else 'intercept'} added"
+    assert said in found
+    assert found[said].evidence["multiple"] == pytest.approx(ratio, rel=0.03)
+    assert found[said].formulation.lam == pytest.approx(ratio * lam, rel=0.03)
+    assert found[said].evidence["several"] == 2.0
+    told = explain(theta, asked)
+    assert (told.name in found, told.confident) == (True, False)
+
+
+def test_an_intercept_alone_is_no_pair(monkeypatch):
+    for kappa, count in ((1.49, 0), (1.51, 2), (1 / 1.49, 0), (1 / 1.51, 2), (None, 0)):
+        monkeypatch.setattr(scaling, "best_multiple", lambda *asked, kappa=kappa: kappa)
+        assert len(list(with_intercepts(suspected(multiclass(), wb.SoftMargin(0.3))))) == count
 
 
 def test_ratios_of_two_per_cent_are_none(monkeypatch):

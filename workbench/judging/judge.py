@@ -231,7 +231,7 @@ def stopped_early(verdict: Verdict, learner: Learner | None) -> Explanation | No
         return None
     setting = learner.tolerance
     told = f"tighten its own `{setting}`" if setting else "tighten its own rule for stopping, if it has one"
-    sentence = f"No other objective explains its weights; if it stops too early, {told}."
+    sentence = f"None of the other objectives that were tried explains its weights; if it stops too early, {told}."
     return Explanation("stops early", sentence)
 
 

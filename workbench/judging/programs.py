@@ -3,7 +3,10 @@
 The reference is `wb.prove(problem)`: proven ends L ≤ p* ≤ U (a maximisation counts negated). Of the values x handed
 over, in the problem's own terms,
 
-    e = f(x) − L,    relative excess e / max(|L|, |U|, 1),    violation = the largest of the constraints
+    e = f(x) − L,    relative excess e / max(|L|, |U|, 1e-6 · terms),    violation = the largest of the constraints
+
+where `terms` is the sum of the sizes of the objective's terms at the proven point; where L ≤ 0 ≤ U, so that the optimum
+may be 0, the excess is absolute, and the sentence says so. The tolerance is that of violations, too, which are absolute
 
 and, in order, the first that holds:
 
@@ -12,6 +15,7 @@ and, in order, the first that holds:
     not converged   (feasibility) f(x) lies below L by more than the tolerance, relative to the same size
     agrees          f(x) lies within the tolerance of L, or of U where the interval is no wider than the tolerance
     not comparable  f(x) lies within the tolerance of U, and the interval is too wide, or open, to say more
+    disagrees       (ended) f(x) lies above U, and x is the same from half of the passes on: the method has stopped
     not converged   f(x) lies above U; with a history of checkpoints the sentence says how fast f falls, or settles
 
 There are no clean runs on a user's own program, so a history that has settled accuses nobody (judging/verdicts.py says
@@ -32,14 +36,18 @@ from scipy import sparse
 from workbench.contracts import Floats
 from workbench.judging.reference import Reference
 from workbench.judging.reports import Report
-from workbench.judging.settling import settling, stands
-from workbench.judging.words import AGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Verdict
+from workbench.judging.settling import FALL, ended, settling, stands
+from workbench.judging.words import AGREES, DISAGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Verdict
 from workbench.programs.compiled import compiled
 from workbench.programs.prove import prove
 from workbench.proofs.ends import nearest
 
 if TYPE_CHECKING:
     import cvxpy as cp
+
+    from workbench.programs.proof import Proof
+
+FLOOR = 1e-6  # of the sizes of the objective's terms: the least that differences are divided by
 
 
 def crosscheck_program(learned: Any, problem: cp.Problem, tolerance: float = 1e-4) -> Verdict:  # a user's values
@@ -69,16 +77,32 @@ def crosscheck_program(learned: Any, problem: cp.Problem, tolerance: float = 1e-
     if (proof.lower, proof.upper) == (None, None):
         sentence = f"Nothing is proven that the values could be compared with: {proof.remark or proof.statement}"
         return Verdict(NOT_COMPARABLE, np.nan, sentence.rstrip(".") + ".", rule="reference")
-    ends = (proof.lower, proof.upper) if proof.program.sign > 0 else (proof.upper, proof.lower)
+    known = (proof.lower, proof.upper) if proof.program.sign > 0 else (proof.upper, proof.lower)
     infinite = (-np.inf, np.inf)
     lower, upper = (
-        none if end is None else proof.program.sign * nearest(end) for end, none in zip(ends, infinite, strict=True)
+        none if end is None else proof.program.sign * nearest(end) for end, none in zip(known, infinite, strict=True)
     )
-    size = max([1.0, *(abs(end) for end in (lower, upper) if np.isfinite(end))])
-    seen = [
-        (passes, value, max(missed, default=0.0)) for (passes, _), (value, missed) in zip(steps, found, strict=True)
-    ]
-    return judged(seen, Ends(lower, upper, size, proof.program.sign), tolerance, most_violated(problem, found[-1][1]))
+    ends = Ends(lower, upper, size_of(lower, upper, terms_of(proof)), proof.program.sign)
+    passes = [each for each, _ in steps]
+    seen = [(each, value, max(missed, default=0.0)) for each, (value, missed) in zip(passes, found, strict=True)]
+    rests = ended([Report(each, flattened(values, problem)) for each, values in steps])
+    return judged(seen, ends, tolerance, most_violated(problem, found[-1][1]), rests)
+
+
+def terms_of(proof: Proof) -> float:
+    """|constant| + Σ_j |q_j x_j| + ½ Σ_ij |P_ij x_i x_j| at the proven point x; 0 without one."""
+    if (x := proof.x) is None:
+        return 0.0
+    cone = proof.program.cone
+    quadratic = 0.0 if cone.P is None else float(np.abs(x) @ (abs(cone.P) @ np.abs(x))) / 2
+    return abs(float(proof.program.constant)) + float(np.abs(cone.q) @ np.abs(x)) + quadratic
+
+
+def size_of(lower: float, upper: float, terms: float) -> float:
+    """max(|L|, |U|, FLOOR · terms), by which differences are divided; NaN where L ≤ 0 ≤ U: the optimum may be 0."""
+    if lower <= 0 <= upper:
+        return np.nan
+    return max([FLOOR * terms, *(abs(end) for end in (lower, upper) if np.isfinite(end))])
 
 
 def crosscheck_text(reports: list[Report], reference: Reference, tolerance: float) -> Verdict:
@@ -124,6 +148,13 @@ def named(values: Any, problem: cp.Problem) -> dict[int, Any]:  # a user's value
 
 def written_out(value: Any) -> Any:  # a user's values
     return value.toarray() if sparse.issparse(value) else value
+
+
+def flattened(values: Any, problem: cp.Problem) -> Floats:  # a user's values
+    """The values of all variables, one behind the other."""
+    given = named(values, problem)
+    parts = [np.ravel(np.asarray(written_out(given[each.id]), float)) for each in problem.variables()]
+    return np.concatenate(parts)
 
 
 def unusable(values: Any, problem: cp.Problem) -> str | None:  # a user's values
@@ -179,12 +210,23 @@ def most_violated(problem: cp.Problem, missed: list[float]) -> str:
 
 
 class Ends(NamedTuple):
-    """lower ≤ p* ≤ upper as of a minimisation, ±∞ where nothing is proven; what differences are divided by."""
+    """lower ≤ p* ≤ upper as of a minimisation, ±∞ where nothing is proven.
+
+    relative : what differences are divided by, see `size_of`; NaN where they are absolute
+    """
 
     lower: float
     upper: float
-    size: float
+    relative: float
     sign: int = 1
+
+    @property
+    def size(self) -> float:
+        return 1.0 if np.isnan(self.relative) else self.relative
+
+    @property
+    def measure(self) -> str:
+        return "absolute, since the optimum may be 0" if np.isnan(self.relative) else "relative"
 
     @property
     def worse(self) -> str:
@@ -203,8 +245,13 @@ class Ends(NamedTuple):
         return " and ".join(parts)
 
 
-def judged(seen: list[tuple[float, float, float]], ends: Ends, tolerance: float, broken: str = "") -> Verdict:
-    """The verdict on (passes, objective, violation) of checkpoints; `broken` names the constraint violated most."""
+def judged(
+    seen: list[tuple[float, float, float]], ends: Ends, tolerance: float, broken: str = "", rests: float = np.nan
+) -> Verdict:
+    """The verdict on (passes, objective, violation) of checkpoints.
+
+    broken : the constraint violated most;  rests : the passes from which on the values are the same, NaN if they move
+    """
     passes, objectives, violations = (np.array(part, float) for part in zip(*seen, strict=True))
     base = ends.lower if np.isfinite(ends.lower) else ends.upper
     excesses: Floats = objectives - base
@@ -222,25 +269,32 @@ def judged(seen: list[tuple[float, float, float]], ends: Ends, tolerance: float,
         what = f"the constraint {broken}" if broken else "a constraint"
         return verdict(NOT_CONVERGED, f"its values violate {what} {by}", "feasibility")
     if objectives[-1] < ends.lower and -excess > threshold:
-        told = f"its objective is {-excess:.1e} (relative) {ends.better} the proven optimum"
+        told = f"its objective is {-excess:.1e} ({ends.measure}) {ends.better} the proven optimum"
         return verdict(NOT_CONVERGED, f"{told}, so its values are infeasible", "feasibility")
     if not np.isfinite(objectives[-1]):
         return verdict(NOT_CONVERGED, "its values lie outside of the domain of the objective", "feasibility")
     side = ends.worse if excess >= 0 else ends.better
-    far = f"its objective is {abs(excess):.1e} (relative) {side} the proven optimum"
+    far = f"its objective is {abs(excess):.1e} ({ends.measure}) {side} the proven optimum"
+    if side == ends.better and violations[-1] > 0:
+        far += f", which its constraints, missed by {violations[-1]:.1e}, allow"
     if np.isfinite(ends.lower) and excess <= threshold:
         return verdict(AGREES, f"{far}, within {threshold:.1e}", "optimum")
     if over <= tolerance:
         told = f"the optimum is proven to be {ends.told}, and its objective {evidence['objective']:.9g} cannot be told"
-        return verdict(NOT_COMPARABLE, f"{told} from an optimum within {tolerance:.1e} (relative)", "reference")
+        return verdict(NOT_COMPARABLE, f"{told} from an optimum within {tolerance:.1e} ({ends.measure})", "reference")
     if gap > tolerance:
-        far = f"its objective is {over:.1e} (relative) {ends.worse} the proven end {ends.sign * ends.upper:.9g}"
+        far = f"its objective is {over:.1e} ({ends.measure}) {ends.worse} the proven end {ends.sign * ends.upper:.9g}"
     if len(passes) < 2:
         return verdict(NOT_CONVERGED, f"{far}; one answer has no history, give those of growing budgets", "history")
+    if not np.isnan(rests):
+        still = f"its values are the same from pass {rests:g} to pass {passes[-1]:g}"
+        return verdict(DISAGREES, f"{far}, and it stops by itself there: {still}", "ended")
     curve = settling(passes, np.maximum(excesses, 0.0), threshold * ends.size)
     evidence |= {"limit": curve.limit, "power": curve.power}
-    if curve.settled or stands(passes, excesses):
-        told = "and has settled there; no clean run of ours exists for a user's program to compare with"
+    if excesses[-1] > FALL * excesses.min():
+        told = f"and was {excesses.min() / ends.size:.1e} before, so it rises; look at its steps"
+    elif curve.settled or stands(passes, excesses):
+        told = "and seems to stay there; a flat history proves nothing, so run it longer"
     else:
         falls = f"falls like passes^-{curve.power:.2g}" if curve.power > 0 else "does not fall yet"
         told = f"and {falls}; run it longer"

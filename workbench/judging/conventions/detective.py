@@ -34,8 +34,9 @@ objective has e₋ ≥ CLOSE, and chance is no rival:
 - Features that a description by the data leaves out can be left out in WAYS ways or more, as many of as many.
 - Half of a multiple of λ fits worse. With F′ = κr + R ≥ 0, half of κ has e′ ≤ (e + ρ)/(1 + ρ), ρ = R(θ)/F′(θ), for
   κr/2 + R ≥ F′/2. So where ρ ≤ WORSE · e, as where all margins are met, no smaller multiple can be told from κ.
-- A multiple of λ without a known reason is never confident, nor are zero weights, nor is ‖w‖₁: its optima lie at
-  corners, where signs of slopes cancel and other rules end, too, and no distance is certified.
+- A multiple of λ without a known reason is never confident, nor is that of C = 1, nor are several changes at once, nor
+  zero weights, nor is ‖w‖₁: its optima lie at corners, where signs of slopes cancel and other rules end, too, and no
+  distance is certified.
 
 **Certain identity.** For a μ-strongly convex F′, ‖θ′ − θ′*‖² ≤ 2 (F′(θ′) − L)/μ = D². Weights that stay within D of
 the optimum of F′ for the last half of the passes, with D a small share of ‖θ′‖ and the optimum that was asked for AWAY
@@ -56,8 +57,8 @@ import numpy as np
 from workbench.contracts import CutForm, Floats, SmoothForm
 from workbench.errors import MissingCapability
 from workbench.judging.conventions.layouts import projection
-from workbench.judging.conventions.neighbours import ALONG, SHARE, UNNAMED, Explanation, Fit, Neighbour, Suspect
-from workbench.judging.conventions.table import CONVENTIONS
+from workbench.judging.conventions.neighbours import ALONG, SHARE, UNNAMED, Entry, Explanation, Fit, Neighbour, Suspect
+from workbench.judging.conventions.table import CONVENTIONS, SEVERAL
 from workbench.judging.reference import Certified, Reference, reference_of
 from workbench.judging.share import Allowance
 from workbench.objectives.regularizers import SquaredNorm
@@ -70,7 +71,7 @@ WORSE = 10.0  # times e, from which another objective is no candidate
 FINE = 3e-5  # gap of the neighbours' optima: a hundredth of CLOSE
 SECONDS, ROUNDS = 60.0, 300  # for each of them
 NEARBY, AWAY = 0.03, 10.0  # of ‖θ‖: the ball of certain identity; times its radius, the least way to the optimum
-UNSURE = (UNNAMED, "zero weights", "absolute penalty")  # weights of many kinds fit them
+UNSURE = (UNNAMED, "C = 1", "zero weights", "absolute penalty")  # weights of many kinds fit them
 SURE = 1e-3  # e up to which a name is given with confidence: the judge's tolerance
 STILL = 1e-10  # of the weights' length: rounding
 REST = 10.0  # times the way of the last half of the passes: a way like t^−0.14 is still so long
@@ -132,8 +133,10 @@ class Detective:
         self.allowance = Allowance()  # of the search under way; `OutOfTime` ends a search that has spent its seconds
         self.optima: dict[Hashable, Optimum] = {}
 
-    def explain(self, theta: Floats, history: Sequence[tuple[float, Floats]] = ()) -> Explanation | None:
-        """See the function `explain`."""
+    def explain(
+        self, theta: Floats, history: Sequence[tuple[float, Floats]] = (), several: bool = True
+    ) -> Explanation | None:
+        """See the function `explain`;  several : whether changes at once are tried, where no single one explains θ."""
         theta = np.asarray(theta, float).ravel()
         form, problem = self.reference.formulation, self.reference.problem
         if not isinstance(form, CutForm | SmoothForm) or form.prices(problem).hard or self.reference.missing:
@@ -141,7 +144,10 @@ class Detective:
         if theta.shape != (form.blocks(problem).dim,) or not np.isfinite(theta).all():
             return None
         suspect = Suspect(theta, self.reference, history)
-        findings = sorted(self.tried(suspect), key=lambda finding: finding.most)
+        found = list(self.tried(suspect, CONVENTIONS))
+        if several and min((each.most for each in found), default=np.inf) > CLOSE:
+            found += self.tried(suspect, SEVERAL)
+        findings = sorted(found, key=lambda finding: finding.most)
         moved = since_half(history) if history else np.inf
         return verdict(as_given(suspect), findings, moved / max(suspect.length, LEAST))
 
@@ -156,17 +162,17 @@ class Detective:
         length, moved = float(np.linalg.norm(last[1])), since_half(history)
         if not moved <= NEARBY * length:
             return None
-        found = self.explain(last[1], history)
+        found = self.explain(last[1], history, several=False)
         if found is None or not found.confident:
             return None
         distance = found.evidence.get("distance_bound", np.inf)
         far = float(np.linalg.norm(last[1] - best))
         return found if max(moved, distance) <= NEARBY * length and far >= AWAY * max(moved, distance) else None
 
-    def tried(self, suspect: Suspect) -> Iterator[Fit]:
+    def tried(self, suspect: Suspect, entries: Sequence[Entry]) -> Iterator[Fit]:
         """Every neighbour that exists for this suspect; what the outputs cannot do, no learner does."""
         least = CLOSE
-        for entry in CONVENTIONS:
+        for entry in entries:
             self.allowance.spend()
             with suppress(MissingCapability):
                 for neighbour in entry(suspect):
@@ -258,7 +264,7 @@ def verdict(given: float, findings: list[Fit], moved: float = np.inf) -> Explana
     beside = moved > STILL and best.apart > REST * moved
     smaller = "multiple" in found.evidence and best.risk <= WORSE * max(best.most, FINE)
     by_chance = by_chance or found.evidence.get("ways", WAYS) < WAYS
-    open_to_doubt = found.name in UNSURE or found.size or by_chance or beside or smaller
+    open_to_doubt = found.name in UNSURE or "several" in found.evidence or found.size or by_chance or beside or smaller
     sure = bool(not open_to_doubt and min(rival, given) >= WORSE * best.most and given >= CLOSE)
     opening = f"The learner {found.sentence}" if sure else f"Perhaps the learner {found.sentence} (a guess)"
     told = f"{opening}: its weights are within {best.most:.1e} of that optimum, {given:.1e} from the one asked for"

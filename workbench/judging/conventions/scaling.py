@@ -7,6 +7,9 @@ that is κ ← κ ‖w(κ)‖/‖θ‖. It cannot overshoot, for κ‖w(κ)‖ r
 the slope that the last two show. Then ratios with a name near it are tried: 2, ½, n, 1/n, 1/(λ²n), …; κ itself is
 named where it fits twice as well.
 
+*Several at once.* Packages that have C in place of λ add an intercept, too: data with one more constant column are
+tried under the multiple of λ at which the reported weights are as long as θ.
+
 *Out of the question.* For any v, E(κ) ≥ κ (r(θ) − r(v)) + R(θ) − R(v). Where the best of a few v, multiples of θ and of
 the reference, shows E(κ) ≥ 3 % of F′(θ), that κ does not explain θ. If this holds for every κ, none is looked for; else
 the search does not leave the others, and ends without a κ where ‖w(κ)‖ says that the best one lies beyond them: optima
@@ -20,8 +23,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workbench.contracts import Labelled
+from workbench.judging.conventions.features import own_intercepts
 from workbench.judging.conventions.neighbours import UNNAMED, Neighbour, Suspect
 from workbench.proofs.dyadic import DyadicBounds
 from workbench.solving.solve import solve
@@ -29,6 +34,7 @@ from workbench.solving.solve import solve
 ROUGH, SECONDS = 1e-4, 60.0  # gap and seconds of optima on the way to κ
 NEAR = 30.0  # of κ, within which named ratios are tried
 ELSEWHERE = 1.5  # κ that differs from 1
+CLOSE_BY = 0.02  # |log| of two multiples that are told as one
 STEPS, LONGEST = 10, 15.0  # towards κ, and |log κ| beyond which the search ends
 ALONG, GRID = 2.0 ** np.arange(-6.0, 1.5, 0.5), 0.05  # multiples of points, steps of log κ
 FAR = 0.03  # of F′(θ), the detective's WORSE · CLOSE
@@ -104,19 +110,47 @@ def ratios(suspect: Suspect) -> list[tuple[float, str, str]]:
         for count in counts:
             named.append((1 / (square * count), "λ read as C", "with λ in the place of C in ½‖w‖² + C Σ h"))
         named.append((1 / square, "λ read as C/n", "with λ in the place of C in ½‖w‖² + (C/n) Σ h"))
+        usual = 1 / (float(suspect.form.lam) * total)
+        if all(abs(np.log(usual / ratio)) > CLOSE_BY for ratio, _, _ in named):
+            saying = f"with λ {usual:.3g} times as large (C = 1, the default of many packages, in ½‖w‖² + C Σ h)"
+            named.append((usual, "C = 1", saying))
     return [(ratio, name, saying) for ratio, name, saying in named if abs(np.log(ratio)) > 0.02]
 
 
-def best_multiple(suspect: Suspect, key: str, within: tuple[float, float]) -> float | None:
+def with_intercepts(suspect: Suspect) -> Iterator[Neighbour]:
+    """An intercept of the learner's own under another λ, named where it has a reason, else the one that fits best."""
+    if not hasattr(suspect.form, "lam"):  # any form's λ
+        return
+    for wide in own_intercepts(suspect):
+        start = np.zeros(len(wide.hidden))
+        start[~wide.hidden] = suspect.reference.theta
+        there = Suspect(wide.theta, replace(suspect.reference, problem=wide.problem, theta=start))
+        kappa = best_multiple(there, "lam", (-np.inf, np.inf), ~wide.hidden)
+        if kappa is None or abs(np.log(kappa)) < np.log(ELSEWHERE):
+            continue
+        likely = [each for each in ratios(suspect) if abs(np.log(each[0] / kappa)) < CLOSE_BY]
+        ratio, name, saying = likely[0] if likely else (kappa, UNNAMED, f"with λ {kappa:.3g} times as large")
+        yield wide._replace(
+            name=f"{name}, {wide.name}",
+            sentence=f"{wide.sentence}, and minimises the objective {saying}",
+            formulation=replace(suspect.form, lam=ratio * suspect.form.lam),
+            evidence={"multiple": kappa, "ratio": ratio, "several": 2.0},
+            objective=("λ", wide.name, ratio),
+        )
+
+
+def best_multiple(
+    suspect: Suspect, key: str, within: tuple[float, float], seen: NDArray[np.bool_] | slice = slice(None)
+) -> float | None:
     """κ with ‖w(κ)‖ = ‖w‖, by the steps of the module's docstring; None if log κ is not `within` these ends.
 
-    The block w is what λ penalises.
+    The block w is what λ penalises;  seen : those of its entries that are reported
     """
     blocks, lam = suspect.form.blocks(suspect.problem), float(getattr(suspect.form, key))  # λ or λ₂
-    length = float(np.linalg.norm(blocks.split(suspect.theta)["w"]))
+    length = float(np.linalg.norm(blocks.split(suspect.theta)["w"][seen]))
     reached, at, last = suspect.reference.theta, 0.0, None  # w(κ), log κ, and (log κ, log ‖w(κ)‖/‖w‖) before
     for _ in range(STEPS):
-        off = float(np.log(np.linalg.norm(blocks.split(reached)["w"]) / length + 1e-300))
+        off = float(np.log(np.linalg.norm(blocks.split(reached)["w"][seen]) / length + 1e-300))
         if abs(off) < ALIKE or abs(at) > LONGEST:
             break
         slope = -1.0 if last is None else float(np.clip((off - last[1]) / (at - last[0]), -1.0, FLAT))

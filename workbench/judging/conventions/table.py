@@ -13,7 +13,7 @@ from workbench.judging.conventions.losses import likelihood, other_loss, rescali
 from workbench.judging.conventions.neighbours import Entry, data, viewed
 from workbench.judging.conventions.one_vs_rest import one_vs_rest
 from workbench.judging.conventions.padding import padding
-from workbench.judging.conventions.scaling import multiples
+from workbench.judging.conventions.scaling import multiples, with_intercepts
 from workbench.judging.conventions.standardised import changed_features
 from workbench.outputs.chain import Chain
 from workbench.outputs.motif import Motif
@@ -57,3 +57,5 @@ CONVENTIONS: tuple[Entry, ...] = (
     projection,
     averages,
 )
+
+SEVERAL: tuple[Entry, ...] = (with_intercepts,)  # changes at once, tried where no single one explains the weights
