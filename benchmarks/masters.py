@@ -4,7 +4,7 @@
     gram       the dual over the rows' Gram matrix, no CVXPY at all
     stacked    a CVXPY problem rebuilt each round, all rows in one constraint
     scalar     a CVXPY problem rebuilt each round, one constraint a row, as tutorials do
-    ascent     our own warm-started dual ascent, the default of `solve`
+    ascent     our own warm-started dual ascent, which `solve` takes where its passes stand still
 
 The loop (`generate`: which cuts, which are pruned, which bounds, when to stop), the backend and its
 tolerance are the same in all. Numbers are CPU seconds of this process, all its threads; the ways take

@@ -1,4 +1,4 @@
-"""Passes in threads (workbench/solving/block_ascent/lanes.py): seconds of the clock with one thread and with N, the same problem.
+"""Passes in threads (solving/block_ascent/lanes.py): seconds of the clock with one thread and with N, the same problem.
 
     cutbench bench threads --set n=6251 --set lam=0.01 --set gap=1e-4
     cutbench bench threads --set data=text --set n=11314 --set lam=0 --set repeats=9

@@ -63,7 +63,7 @@ def blocks(name: str) -> list[tuple[str, str]]:
 
 TOLD = [
     (name, j, code)
-    for name in ("README.md", *(f"docs/{stem}.md" for stem in ("programs", "lazy", "estimators", "guide", "dyads")))
+    for name in ("README.md", *(f"docs/{stem}.md" for stem in ("programs", "lazy", "estimators", "guide", "dyads", "recipes/convention")))
     for j, (kind, code) in enumerate(blocks(name))
     if kind == "python" and "print(" in code
 ]

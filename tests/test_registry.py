@@ -349,7 +349,10 @@ def test_a_learner_file_brings_its_fit(folder):
     assert list(load_user_file(path, "learner", "fit")) == ["mine"]
     table = path.with_name("rows.csv")
     table.write_text("a,b\n1,2\n")
-    for kind, told in (("learner", "name a .py file"), ("formulation", "the problem comes first, then the formulation")):
+    for kind, told in (
+        ("learner", "name a .py file"),
+        ("formulation", "the problem comes first, then the formulation"),
+    ):
         with pytest.raises(BadInput, match=f"rows.csv is no Python file, so that it defines no {kind}; {told}."):
             load_user_file(table, kind, "fit")
     with pytest.raises(BadInput, match="There is no file"):

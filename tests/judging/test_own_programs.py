@@ -286,7 +286,7 @@ def test_the_last_checkpoint_is_the_one_that_is_judged():
 
 
 def test_two_answers_are_a_history_and_one_is_none():
-    assert "one answer has no history" in told(2.0).reason
+    assert "one answer tells not whether it moves" in told(2.0).reason
     assert "falls like passes^-1" in told(4.0, 2.0).reason
 
 

@@ -18,12 +18,12 @@ from workbench.judging.patience import (
     allowed,
     calm,
     cheap,
-    enough,
+    decides,
     exhausted,
-    heard,
-    late,
+    given_longer,
+    given_two_longer,
     leaves,
-    opened,
+    not_accused,
     ruling,
     slackens,
     stops_short,
@@ -61,7 +61,7 @@ def test_a_trend_that_leads_there_soon_is_believed(times, asked):
 @pytest.mark.parametrize(("part", "verdict"), [(0.99, DISAGREES), (1.01, NOT_CONVERGED)])
 def test_who_falls_or_jumps_with_the_further_passes_is_not_accused(part, verdict):
     for further in (1.0 / (part * LITTLE), part * FALL):
-        found = heard(said(absolute=1.0), said(absolute=further, passes=400.0))
+        found = given_longer(said(absolute=1.0), said(absolute=further, passes=400.0))
         assert found.verdict == verdict
         assert found.excess == 1.0  # the numbers are those of the budget asked for
         assert found.evidence["further_passes"] == 400.0
@@ -72,15 +72,15 @@ def test_who_falls_or_jumps_with_the_further_passes_is_not_accused(part, verdict
 def test_two_histories_must_say_so():
     """Who settles with the further passes only is asked once more, and that history decides."""
     first, further = said(NOT_CONVERGED, "history", absolute=2.0), said(DISAGREES, "settled", passes=400.0)
-    assert heard(first, further).verdict == NOT_CONVERGED
-    found = late(first, further, said(DISAGREES, "ended", passes=1600.0))
+    assert given_longer(first, further).verdict == NOT_CONVERGED
+    found = given_two_longer(first, further, said(DISAGREES, "ended", passes=1600.0))
     assert (found.verdict, found.rule, found.excess) == (DISAGREES, "ended", 2.0)
     assert found.reason == "After 1600 passes it is far; the 100 asked for end 2.0e+00 above."
     for last in (said(absolute=0.5, passes=1600.0), said(NOT_CONVERGED, "history", passes=1600.0)):
-        assert late(first, further, last).verdict == NOT_CONVERGED
-    assert not enough(first, further)
-    assert enough(further, said(passes=1600.0))
-    arrived = late(first, further, said(AGREES, "optimum", absolute=1e-9, passes=1600.0))
+        assert given_two_longer(first, further, last).verdict == NOT_CONVERGED
+    assert not decides(first, further)
+    assert decides(further, said(passes=1600.0))
+    arrived = given_two_longer(first, further, said(AGREES, "optimum", absolute=1e-9, passes=1600.0))
     assert (arrived.verdict, arrived.needed) == (NOT_CONVERGED, 1600.0)
 
 
@@ -91,10 +91,10 @@ def test_two_histories_must_say_so():
 def test_two_histories_that_accuse_decide_unless_the_longer_one_leads_lower_or_far_higher(end, same):
     first, further = said(absolute=1.0), said(absolute=end, passes=400.0)
     assert alike(first, further) == same
-    assert enough(first, further) == same
-    assert (heard(first, further).verdict == DISAGREES) == same
+    assert decides(first, further) == same
+    assert (given_longer(first, further).verdict == DISAGREES) == same
     before = said(NOT_CONVERGED, "history", absolute=9.0)
-    assert (late(before, first, further).verdict == DISAGREES) == same
+    assert (given_two_longer(before, first, further).verdict == DISAGREES) == same
 
 
 @pytest.mark.parametrize("place", [0, 1])
@@ -111,8 +111,8 @@ def test_who_was_not_better_with_four_nor_with_sixteen_times_the_passes_stands(p
 @pytest.mark.parametrize(("factor", "decided"), [(0.99 * FALL, False), (1.01 * FALL, True)])
 def test_who_falls_and_has_not_settled_is_not_asked_again(factor, decided):
     further = said(NOT_CONVERGED, "history", absolute=1.0 / factor, passes=400.0)
-    assert enough(said(NOT_CONVERGED, "history"), further) == decided
-    assert enough(said(), said(AGREES, "optimum"))
+    assert decides(said(NOT_CONVERGED, "history"), further) == decided
+    assert decides(said(), said(AGREES, "optimum"))
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_who_falls_but_no_longer_in_the_last_doubling_is_asked_once_more(doublin
     further = said(NOT_CONVERGED, "history", absolute=0.1, passes=400.0)
     further.evidence["doubling"] = doubling
     assert slackens(further) == asked
-    assert enough(said(NOT_CONVERGED, "history"), further) == (not asked)
+    assert decides(said(NOT_CONVERGED, "history"), further) == (not asked)
     assert not slackens(said(NOT_CONVERGED, "history", absolute=0.1, needed=100.0))
     assert not slackens(said(absolute=0.1))
 
@@ -139,8 +139,8 @@ def test_who_fell_at_first_is_accused_where_four_times_as_many_passes_change_not
     assert not calm(second, last)
     last.evidence["roaming"] = 0.999 * NEAR
     assert calm(second, last) == (verdict == DISAGREES)
-    assert late(first, second, last).verdict == verdict
-    assert late(first, second, said(NOT_CONVERGED, "history", absolute=0.1)).verdict == NOT_CONVERGED
+    assert given_two_longer(first, second, last).verdict == verdict
+    assert given_two_longer(first, second, said(NOT_CONVERGED, "history", absolute=0.1)).verdict == NOT_CONVERGED
 
 
 def test_what_is_cheap_and_who_has_left():
@@ -151,8 +151,8 @@ def test_what_is_cheap_and_who_has_left():
     assert not leaves(second, said(absolute=np.nextafter(1.0, 2)))
     assert leaves(second, said(AGREES, "optimum", absolute=1.5))
     moved = said(rule="settled")
-    assert opened(moved) == replace(moved, verdict=NOT_CONVERGED)
-    assert opened(said(rule="drift")) == said(rule="drift")
+    assert not_accused(moved) == replace(moved, verdict=NOT_CONVERGED)
+    assert not_accused(said(rule="drift")) == said(rule="drift")
 
 
 def test_who_takes_twice_the_seconds_at_rest_is_at_work():
@@ -172,7 +172,7 @@ def test_who_was_at_rest_and_moves_is_said_to_pause():
     first.evidence["ended"] = 25.0
     moves = said(NOT_CONVERGED, "history", absolute=0.9, passes=1600.0)
     for last in (moves, replace(moves, verdict=DISAGREES, rule="settled")):
-        found = late(first, first, last)
+        found = given_two_longer(first, first, last)
         assert found.verdict == NOT_CONVERGED
         pause = "and its weights pause there: its weights are the same from pass 25 to pass 100"
         assert found.fact == f"{far(1.0, 1.0)}, {pause}"
@@ -241,7 +241,7 @@ def test_at_the_boundary_nobody_is_calm():
     ],
 )
 def test_what_further_passes_did_is_told_as_it_is(factor, words):
-    assert words in heard(said(), said(NOT_CONVERGED, "history", absolute=factor, passes=400.0)).reason
+    assert words in given_longer(said(), said(NOT_CONVERGED, "history", absolute=factor, passes=400.0)).reason
 
 
 @pytest.mark.parametrize("size", [0.25, 1.0, 4.0])
@@ -249,12 +249,12 @@ def test_what_further_passes_did_is_told_as_it_is(factor, words):
     ("factor", "words"), [(0.98, "bring it to"), (0.995, "leave it"), (1.005, "leave it"), (1.02, "end")]
 )
 def test_a_hundredth_of_the_excess_reads_the_same_whatever_its_size(size, factor, words):
-    found = heard(said(absolute=size), said(NOT_CONVERGED, "history", absolute=size * factor, passes=400.0))
+    found = given_longer(said(absolute=size), said(NOT_CONVERGED, "history", absolute=size * factor, passes=400.0))
     assert f"400 passes {words} {size * factor:.1e}" in found.reason
 
 
 def test_an_excess_exactly_a_hundredth_lower_has_fallen():
-    found = heard(said(absolute=1.01), said(NOT_CONVERGED, "history", absolute=1.0, passes=400.0))
+    found = given_longer(said(absolute=1.01), said(NOT_CONVERGED, "history", absolute=1.0, passes=400.0))
     assert "400 passes bring it to 1.0e+00" in found.reason
 
 
@@ -299,19 +299,22 @@ def test_who_freezes_is_told_where():
 def test_what_is_said_of_who_still_falls():
     """The reason that stood first, where it leads, and the passes if the fit can know them."""
     first, further = said(), said(NOT_CONVERGED, "history", absolute=0.5, passes=400.0, needed=5e3)
-    found = heard(first, further)
+    found = given_longer(first, further)
     told = "It is far; 400 passes bring it to 5.0e-01, so it is not at its end: run it longer"
     assert (found.reason, found.needed) == (f"{told}, at that rate about 5e+03 passes.", 5e3)
     assert found.evidence["threshold"] == 1e-4
     for needed, ends in ((0.99e6 * 400, "about 4e+08 passes."), (1e6 * 400, "run it longer."), (np.inf, "longer.")):
-        assert heard(first, said(NOT_CONVERGED, "history", 0.5, 400.0, needed)).reason.endswith(ends)
+        assert given_longer(first, said(NOT_CONVERGED, "history", 0.5, 400.0, needed)).reason.endswith(ends)
 
 
 def test_what_is_said_after_two_longer_histories():
     first = said(NOT_CONVERGED, "history", absolute=2.0)
     second, last = said(absolute=1.1, passes=400.0), said(absolute=1.0, passes=1600.0)
-    assert late(first, second, last).reason == "After 1600 passes it is far; the 100 asked for end 2.0e+00 above."
-    found = late(said(absolute=2.0), second, last)
+    assert (
+        given_two_longer(first, second, last).reason
+        == "After 1600 passes it is far; the 100 asked for end 2.0e+00 above."
+    )
+    found = given_two_longer(said(absolute=2.0), second, last)
     assert found.reason == "It is far; after 1600 passes it is 1.0e+00 above."
     assert found.evidence == {"passes": 100.0, "threshold": 1e-4, "further_passes": 1600.0, "further_excess": 1.0}
     assert (found.excess, found.needed) == (2.0, np.inf)
@@ -319,10 +322,10 @@ def test_what_is_said_after_two_longer_histories():
 
 def test_two_histories_alike_need_both_to_accuse():
     falling = said(NOT_CONVERGED, "history", absolute=1.0, passes=400.0)
-    assert heard(falling, said()).verdict == heard(said(), falling).verdict == NOT_CONVERGED
-    assert not enough(said(), falling)
-    assert not enough(said(absolute=9.0), said(absolute=1.0))  # settled, but elsewhere: it is asked once more
-    assert enough(said(), said(DISAGREES, "drift"))
+    assert given_longer(falling, said()).verdict == given_longer(said(), falling).verdict == NOT_CONVERGED
+    assert not decides(said(), falling)
+    assert not decides(said(absolute=9.0), said(absolute=1.0))  # settled, but elsewhere: it is asked once more
+    assert decides(said(), said(DISAGREES, "drift"))
     assert not unmoved(said(), said(absolute=1.0), said(absolute=1.0))  # settled, so its curve decides
     assert unmoved(said(), said(absolute=1.0), said(absolute=9.0))
 
@@ -337,19 +340,19 @@ def test_exactly_the_stated_factor_is_a_fall_at_any_size():
         falling = [said(NOT_CONVERGED, "history", absolute=each, passes=400.0) for each in (high, low)]
         assert not unmoved(falling[0], falling[1], falling[1])
         assert unmoved(falling[1], falling[0], falling[0])
-        assert enough(*falling)
+        assert decides(*falling)
         assert not waits(said(NOT_CONVERGED, "history", needed=400.0))
 
 
 def test_who_arrives_with_the_further_passes_needed_them():
-    found = heard(said(), said(AGREES, "optimum", absolute=1e-9, passes=400.0))
+    found = given_longer(said(), said(AGREES, "optimum", absolute=1e-9, passes=400.0))
     assert (found.verdict, found.needed) == (NOT_CONVERGED, 400.0)
     assert "400 passes bring it within 1.0e-04" in found.reason
 
 
 def test_certain_evidence_in_the_further_passes_is_certain():
     further = said(DISAGREES, "reported", passes=400.0)
-    assert heard(said(NOT_CONVERGED, "history"), further) == further
+    assert given_longer(said(NOT_CONVERGED, "history"), further) == further
 
 
 def test_the_limit_of_time_is_the_users_or_a_few_times_the_learners_own():

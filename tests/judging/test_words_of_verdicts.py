@@ -151,7 +151,7 @@ def test_weights_that_are_not_feasible_or_alone_are_open():
     assert (found.open().rule, found.open().reason) == ("feasibility", "Its weights are not feasible.")
     found.evidence["violation"] = 0.25
     assert found.open().reason == "Its weights are not feasible, a constraint is missed by 2.5e-01."
-    assert "one answer has no history" in heard([1.0]).open().reason
+    assert "one answer tells neither whether it moves nor why" in heard([1.0]).open().reason
     assert "has not settled" in heard([9.0, 1.0]).open().reason
     assert heard([9.0, 9.0, 1.0], reach=5.0).open().rule == "history"
 

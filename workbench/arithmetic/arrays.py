@@ -252,7 +252,10 @@ def checked_learned(w: ArrayLike, d: int) -> Floats:
     """Learned weights to predict by, (d,) finite numbers, or `BadInput`."""
     checked = numbers(w, "The learned weights", f"give {d} of them")
     if checked.shape != (d,) or not np.isfinite(checked).all():
-        raise BadInput(f"The learned weights have shape {checked.shape}, or are not finite; give {d} numbers.")
+        more = (
+            f" (the last {checked.size - d} may be intercepts: use the solution's predict)" if checked.size > d else ""
+        )
+        raise BadInput(f"The learned weights have shape {checked.shape}, or are not finite; give {d} numbers{more}.")
     return checked
 
 

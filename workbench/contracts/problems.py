@@ -102,7 +102,7 @@ class Recording(Protocol):
 
     A certificate holds the arrays of `packed`, which numbers the outputs anew; `recalled` translates the numbers back.
     origin : the problem file and its settings, from which other processes can build the problem; or None
-    conditions : the sentences that proofs assume, as of `Problem`
+    conditions : the sentences that proofs assume, as of `Conditional` (contracts/proving.py)
     """
 
     origin: tuple[str, dict[str, object]] | None

@@ -29,7 +29,10 @@ from workbench.objectives.likelihoods import Enumerated, declared
 
 @dataclass(frozen=True)
 class CRF(Ridge):
-    """Conditional random field with regularisation `lam` = λ > 0."""
+    """Conditional random field: min λ/2 ‖w‖² − Σ_i p_i log p(y_i | x_i; w), with `lam` = λ > 0 and p_i = 1/n.
+
+    In packages that minimise ½‖w‖² − C Σ_i log p, C = 1/(λn); for labels this is logistic regression.
+    """
 
     def terms(self, problem: Any) -> Terms:
         """By the problem's own marginals, or by listing its outputs where it has none."""

@@ -38,7 +38,11 @@ from workbench.objectives.regularizers import SignedNorm, SquaredNorm, Stacked, 
 
 @dataclass(frozen=True)
 class SoftMargin(Ridge):
-    """Soft-margin structural SVM with regularisation `lam` = λ > 0; `intercept` adds a free number to each label."""
+    """Soft-margin structural SVM: min λ/2 ‖w‖² + Σ_i p_i h_i(w), with `lam` = λ > 0 and p_i = 1/n.
+
+    In packages that minimise ½‖w‖² + C Σ_i h_i, C = 1/(λn). `intercept` adds a free number, without penalty, to each
+    label.
+    """
 
     rescaling: Literal["margin", "slack"] = "margin"
     declare: Literal["cuts", "compact"] = "cuts"

@@ -5,16 +5,25 @@ rests on the history, and the fitted trend does not reach the tolerance within E
 the learner for FURTHER times the passes, within a limit of time. A single history accuses nobody:
 
     disagrees       two histories, the second FURTHER times as long, say that the learner has ended or settled, and the
-                    longer one leads less than LITTLE times lower, and less than FALL times higher (`alike`). Where
-                    FURTHER times as many passes again take at most LEAST seconds, they are made as well, and must not
-                    lead FALL times lower (`leaves`)
+                    longer one ends with an excess between 1/LITTLE and FALL times that of the first (`alike`)
     not converged   it still falls, or the further passes bring it within the tolerance
 
-`ruling` says after each longer history whether the verdict stands or the next one is made: with 4, with 16, and at
-last with 64 times the passes. Further histories are made for a learner
+`ruling` says after each longer history, of 4, 16 and 64 times the passes, what stands and whether the next one is made:
 
-    that settles with the further passes only, that jumps, or that settles lower each time. Noise that falls like 1/t
-        hides a limit of its size
+    the learner had ended, and moved on (`moved_on`)        no accusation; no more passes
+    two histories that do not decide (`decides`)            nothing stands; the third is made
+    two that do                                             their verdict; the third is made if the learner is at work
+                                                            (`works_on`), or if it is accused and passes cost little
+                                                            (`cheap`)
+    three, the third because it cost little                 the verdict of the first two, unless the learner has left
+                                                            its place (`leaves`)
+    else three or four                                      what they say together (`given_two_longer`); the fourth is
+                                                            made if the third did not decide
+
+Longer histories are made for a learner
+
+    that settles with the further passes only, that jumps, or that settles lower each time: noise that falls like 1/t
+        hides a limit of its size until there are more passes
     that falls, but no longer in the last doubling of the passes (`slackens`)
     whose weights stay the same while its seconds grow with the passes (`works_on`): one that returns the best weights
         it has seen may still be at work
@@ -80,19 +89,19 @@ def ruling(tries: list[Try], reference: Reference, tolerance: float) -> Ruling:
     """What two to four histories say together, each with FURTHER times the passes of the one before."""
     first, before, last = (each.verdict for each in (tries[0], *tries[-2:]))
     if moved_on(*tries[-2:]):
-        return Ruling(heard(first, opened(last)))
+        return Ruling(given_longer(first, not_accused(last)))
     if len(tries) == 2:
-        if not enough(first, last):
+        if not decides(first, last):
             return Ruling(None, asks=True)
-        told = heard(first, last)
+        told = given_longer(first, last)
         return Ruling(told, works_on(*tries) or (by_history(told) and cheap(tries[1].took)))
-    if len(tries) == 3 and enough(first, before) and not any(map(works_on, tries, tries[1:])):  # made because cheap
-        return Ruling(heard(first, opened(last)) if leaves(before, last) else heard(first, before))
+    if len(tries) == 3 and decides(first, before) and not any(map(works_on, tries, tries[1:])):  # made because cheap
+        return Ruling(given_longer(first, not_accused(last)) if leaves(before, last) else given_longer(first, before))
     judged = standing(tries[-1].reports, reference, tolerance) if unmoved(first, before, last) else last
-    told = late(first, before, judged)
+    told = given_two_longer(first, before, judged)
     if judged.evidence.get("excused") and frozen([each.reports[-1].theta for each in tries[-3:]], reference.theta):
         told = stops_short(first, judged)
-    decided = told.verdict == DISAGREES or enough(before, last) or resumed(first, before, last)
+    decided = told.verdict == DISAGREES or decides(before, last) or resumed(first, before, last)
     return Ruling(told, len(tries) < LONGEST and (not decided or works_on(*tries[-2:])))
 
 
@@ -116,7 +125,7 @@ def by_history(verdict: Verdict) -> bool:
     return verdict.verdict == DISAGREES and verdict.rule in BY_HISTORY
 
 
-def heard(first: Verdict, further: Verdict) -> Verdict:
+def given_longer(first: Verdict, further: Verdict) -> Verdict:
     """The verdict on the first history, given the further one."""
     longer = further.evidence.get("passes", np.nan)
     evidence = first.evidence | {"further_passes": longer, "further_excess": further.excess}
@@ -151,7 +160,7 @@ def alike(first: Verdict, further: Verdict) -> bool:
     return first.absolute < LITTLE * further.absolute and further.absolute < FALL * first.absolute
 
 
-def enough(first: Verdict, further: Verdict) -> bool:
+def decides(first: Verdict, further: Verdict) -> bool:
     """Whether the further passes decide: both histories accuse alike, or the learner arrives, or falls to the end."""
     if further.verdict == AGREES or (further.verdict == DISAGREES and not by_history(further)):
         return True
@@ -172,14 +181,14 @@ def leaves(second: Verdict, last: Verdict) -> bool:
 
 def stops_short(first: Verdict, last: Verdict) -> Verdict:
     """The verdict on a learner whose steps go down F and freeze (judging/settling.py, `frozen`)."""
-    told = after(last)
+    told = fact_of_longer(last)
     said = f"{told}; four times the passes bring less of the way than the four times before, so it stops short of the "
     said += f"optimum; the {first.evidence['passes']:g} asked for end {first.excess:.1e} above."
     evidence = first.evidence | {"further_passes": last.evidence["passes"], "further_excess": last.excess}
     return replace(first, verdict=DISAGREES, reason=said, evidence=evidence, rule="settled", needed=np.inf, fact=told)
 
 
-def after(verdict: Verdict) -> str:
+def fact_of_longer(verdict: Verdict) -> str:
     """The fact of a verdict on a longer history, as the beginning of a sentence."""
     return f"After {verdict.evidence['passes']:g} passes {verdict.fact[:1].lower()}{verdict.fact[1:]}"
 
@@ -206,7 +215,7 @@ def calm(second: Verdict, last: Verdict) -> bool:
     return by_history(last) and steady and last.evidence.get("roaming", np.inf) < NEAR
 
 
-def opened(further: Verdict) -> Verdict:
+def not_accused(further: Verdict) -> Verdict:
     """The verdict on a longer history of a learner that had ended and moved again: no rest of its accuses."""
     return replace(further, verdict=NOT_CONVERGED) if by_history(further) else further
 
@@ -226,17 +235,17 @@ def unmoved(first: Verdict, second: Verdict, last: Verdict) -> bool:
     )
 
 
-def late(first: Verdict, second: Verdict, last: Verdict) -> Verdict:
+def given_two_longer(first: Verdict, second: Verdict, last: Verdict) -> Verdict:
     """The verdict on a history that two longer ones follow."""
     settled = (by_history(second) and by_history(last) and alike(second, last)) or calm(second, last)
     accused = settled or (by_history(last) and unmoved(first, second, last))
     if resumed(first, second, last) or not accused:
-        return heard(first, opened(last))
+        return given_longer(first, not_accused(last))
     evidence = first.evidence | {"further_passes": last.evidence["passes"], "further_excess": last.excess}
     if by_history(first):
         fact, rest = first.fact, f"after {last.evidence['passes']:g} passes it is {last.excess:.1e} above"
     else:
-        fact, rest = after(last), f"the {first.evidence['passes']:g} asked for end {first.excess:.1e} above"
+        fact, rest = fact_of_longer(last), f"the {first.evidence['passes']:g} asked for end {first.excess:.1e} above"
     told = {"reason": f"{fact}; {rest}.", "fact": fact, "evidence": evidence}
     return replace(first, verdict=DISAGREES, rule=last.rule, needed=np.inf, **told)
 

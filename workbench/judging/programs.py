@@ -285,7 +285,9 @@ def judged(
     if gap > tolerance:
         far = f"its objective is {over:.1e} ({ends.measure}) {ends.worse} the proven end {ends.sign * ends.upper:.9g}"
     if len(passes) < 2:
-        return verdict(NOT_CONVERGED, f"{far}; one answer has no history, give those of growing budgets", "history")
+        return verdict(
+            NOT_CONVERGED, f"{far}; one answer tells not whether it moves: give [(passes, values), …]", "history"
+        )
     if not np.isnan(rests):
         still = f"its values are the same from pass {rests:g} to pass {passes[-1]:g}"
         return verdict(DISAGREES, f"{far}, and it stops by itself there: {still}", "ended")

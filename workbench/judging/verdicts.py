@@ -204,7 +204,8 @@ def misshapen(report: Report, reference: Reference) -> str:
     if size != dim:
         sentence = f"The weights have shape {report.theta.shape}, not ({dim},), {layout(reference)}."
         if 2 * size == dim:
-            sentence += " If they are one vector c for two labels, give −c/2 and c/2, one behind the other."
+            sentence += " If they are one vector c for two labels, give −c/2 and c/2, one behind the other; where the "
+            sentence += "package has C, C = 2/(λn)."
         return sentence
     if not isinstance(problem, Multiclass) or len(report.shape) != 2 or 1 in report.shape:
         return ""
@@ -306,7 +307,9 @@ class Hearing:
             told = "" if missed is None else f", a constraint is missed by {missed:.1e}"
             return self.verdict(NOT_CONVERGED, "feasibility", f"Its weights are not feasible{told}")
         if len(self.passes) < 2:
-            told = "one answer has no history, give those of growing budgets"
+            told = (
+                "one answer tells neither whether it moves nor why: give [(passes, weights), …], or `judge` the learner"
+            )
             return self.verdict(NOT_CONVERGED, "history", self.far, told)
         curve = settling(self.passes, self.excesses, self.threshold * self.reference.size)
         self.evidence |= {"limit": curve.limit, "misfit": curve.misfit, "power": curve.power}

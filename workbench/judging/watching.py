@@ -50,12 +50,15 @@ def watch(
 
     Parameters
     ----------
+    problem, formulation : in this order
     per_pass : how many calls of `step` are one pass over the data, 1 for a call an epoch
     gap : relative gap of the reference
     reference : what `solve` returned for this pair, if there is one already
     live : called after each step with {"passes", "upper", "excess"}; then each step costs an argmax for each sample
     """
     checked_positive(per_pass=per_pass, gap=gap)
+    if not isinstance(problem, Problem) or isinstance(formulation, Problem):
+        raise BadInput("watch takes a problem, then a formulation; write for example watch(problem, SoftMargin()).")
     return Recorder(problem, formulation, per_pass, gap, reference, live)
 
 

@@ -11,8 +11,8 @@ is not linear shows; whole numbers, where scores tie; random of several sizes; a
 
     w ← w + φ(x_i, y_i) − φ(x_i, ŷ),
 
-of a perceptron on that sample alone, whose end is a w at which the truth wins. Outputs of other samples and changed
-outputs are no evidence, since no function says that they are outputs of this sample.
+of a perceptron on that sample alone, which often ends at a w at which the truth wins. Outputs of other samples and
+changed outputs are no evidence, since no function says that they are outputs of this sample.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class Trial:
         yield from ((kind, w) for kind in kinds)
 
     def path(self, kind: str, sample: int) -> None:
-        """A perceptron on one sample: at its end the truth wins, if any w lets it."""
+        """A perceptron on one sample, PATH steps at most: often the truth wins at its end."""
         w, one = np.zeros(self.problem.n_features), np.array([sample])
         truth = self.problem.features(one, self.problem.truth[one])
         for _ in range(PATH):

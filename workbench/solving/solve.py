@@ -48,6 +48,7 @@ def solve(
 
     Parameters
     ----------
+    formulation, problem : what to minimise, such as SoftMargin(), over which data, such as Multiclass(X, y)
     gap : stop when (upper − lower)/size ≤ gap, both bounds recomputed from the data
     backend : a convex solver such as CLARABEL, ECOS, OSQP, PIQP or SCS; None picks one
     groups : rows that each round adds: "all" (one per sample, n-slack), "one" (one-slack) or a number; None means all
@@ -58,10 +59,10 @@ def solve(
         without one `certificate.remark` gives the reason
     journal : a folder that keeps each finished round (system/journal.py), or a `Journal`: an interrupted run
         continues with `journal=Journal.resume(folder)`
+    source : the origin of the problem (`name`, `settings`), for the certificate and the journal
     parallel : workers for the oracle: "local:2" for two processes, "dask://HOST:PORT" for a cluster (solving/shards.py)
     threads : the number of threads for sweeps of a compiled oracle and for passes over many samples, from 1 to 4 per
         core; the same number gives the same result
-    source : the origin of the problem (`name`, `settings`), for the certificate and the journal
 
     Raises
     ------
@@ -71,8 +72,8 @@ def solve(
     BadInput : an argument that no method could use
     BackendFailed : a convex solver crashed or returned no weights
     """
-    limits = gap, backend, groups, master, time_limit, max_rounds
-    request = Request(*limits, observe, polish, parallel, threads, source or {})
+    asked = gap, backend, groups, master, time_limit, max_rounds
+    request = Request(*asked, observe, polish, parallel, threads, source or {})
     formulation = checked_formulation(formulation, problem)
     if isinstance(problem, Recording):
         problem.vet()

@@ -41,7 +41,7 @@ class Neighbour(NamedTuple):
 
     name: str
     sentence: str
-    formulation: Any  # any of the four kinds, or a variant
+    formulation: Any  # any form, or a variant
     problem: Problem
     theta: Floats
     size: float = 0.0
@@ -74,7 +74,7 @@ class Suspect:
     history: Sequence[tuple[float, Floats]] = ()
 
     @property
-    def form(self) -> Any:  # one of the four kinds, whose settings the entries read by name
+    def form(self) -> Any:  # any form, whose settings the entries read by name
         return self.reference.formulation
 
     @property

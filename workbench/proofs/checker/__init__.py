@@ -1,5 +1,5 @@
-"""The trusted checker: what says "proven", small enough to be read in an hour, and free of everything that computes
-certificates.
+"""The trusted checker: what says "proven". Its core and kinds are small enough to be read in an afternoon, each output
+and regularizer is a short file of its own, and nothing here computes certificates.
 
     check(NAME)    the verdict about NAME.json and NAME.npz (docs/certificate-format.md)
 
