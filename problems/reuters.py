@@ -1,7 +1,7 @@
 """Texts as tf-idf unigrams: your own (`text`), newswire stories of Reuters, and made-up ones.
 
-A word is a run of letters a–z and digits in the text, in lower case. With t the number of times that word j
-occurs in story i, N the stories learned from, and N_j those of them that hold word j,
+A word is a run of letters, of any script, and digits in the text, without capitals. With t the number of times that
+word j occurs in story i, N the stories learned from, and N_j those of them that hold word j,
 
     x_ij = t · (1 + log((1 + N)/(1 + N_j))),      then x_i ← x_i/‖x_i‖₂       (a story of unknown words is 0)
 
@@ -12,6 +12,12 @@ min_count of these stories are left out. Weights keep their vocabulary: `cutbenc
     text             your own: a folder with a folder a label, or lines label<TAB>text; see `cutbench list text`
     reuters          R8, eight topics of very unequal size: 5,485 stories, 19,982 words, d = 8 × 19,982 = 159,856
     synthetic-text   made up, of any size
+
+Your own texts are parted by chance into four fifths to learn from and one fifth held back, on which learned weights can
+be tested: split=train, unless you say otherwise, learns from the four fifths; split=test is the fifth held back, for
+`cutbench predict RUN text --set path=… --set split=test`; split=all learns from all and holds none back. draw is the
+seed of that chance: the same number parts the texts in the same way, another number in another way. With n, only n of
+the texts are drawn, and these are parted.
 
 φ(x, y) = e_y ⊗ x without a constant; cost learning brings biases of its own.
 """
@@ -58,25 +64,43 @@ def synthetic_text(
 
 
 def text(
-    path: str, n: int | None = None, split: Literal["train", "test"] = "train", draw: int = 0, min_count: int = 1
+    path: str, n: int | None = None, split: Literal["train", "test", "all"] = "train", draw: int = 0, min_count: int = 1
 ) -> wb.Multiclass:
     """n of a user's own texts (none: all) in these features, from a folder with a folder a label, or label<TAB>text.
 
-    Texts are drawn by the seed `draw`; split=test has the last fifth of the n, the others are learned from.
+    Texts are drawn by the seed `draw`; split=test has the last fifth of the n, split=train the others, which are
+    learned from, and split=all learns from all n.
     """
     if not path:
         raise wb.BadInput("path is empty; name a folder with a folder a label, or a file of label<TAB>text.")
     found = wb.read_texts(path)
     size = len(found.texts) if n is None else n
-    if len(found.texts) < 5:
+    least = 2 if split == "all" else 5
+    if len(found.texts) < least:
         raise wb.BadInput(f"{path} has {len(found.texts)} texts; give at least 5, a fifth of which are for testing.")
-    if not 5 <= size <= len(found.texts):
-        raise wb.BadInput(f"n is {size} but {path} has {len(found.texts)} texts; choose n between 5 and that.")
+    if not least <= size <= len(found.texts):
+        raise wb.BadInput(f"n is {size} but {path} has {len(found.texts)} texts; choose n between {least} and that.")
     order = np.random.default_rng(draw).permutation(len(found.texts))[:size]
-    parts = np.sort(order[: size - size // 5]), np.sort(order[size - size // 5 :])
+    kept = size if split == "all" else size - size // 5
+    parts = np.sort(order[:kept]), np.sort(order[kept:])
     topics, texts = np.array(found.topics), found.texts
     learned, other = (wb.datasets.Stories(topics[at].tolist(), [texts[i] for i in at]) for at in parts)
-    return tfidf_problem(learned, other if split == "test" else learned, min_count)
+    problem = tfidf_problem(learned, other if split == "test" else learned, min_count)
+    told = filter(None, (parted(len(texts), size, kept, split), found.remark))
+    problem.reading = f"{path}: {'; '.join(told)}."
+    return problem
+
+
+def parted(every: int, size: int, kept: int, split: str) -> str:
+    """Which of `every` texts a split of `size` has, `kept` of which are learned from, and where the others are."""
+    undrawn = f"; {every - size} are not drawn, as n={size}" if size < every else ""
+    if split == "all":
+        return f"{size} of {every} texts, none held back{undrawn}"
+    if split == "test":
+        return f"{size - kept} of {every} texts, held back from the {kept} learned from{undrawn}"
+    held = f"the other {size - kept}" if size == every else f"{size - kept} of the others"
+    are = "is" if size - kept == 1 else "are"
+    return f"{kept} of {every} texts; {held} {are} held back, --set split=test holds them, split=all has all{undrawn}"
 
 
 def tfidf_problem(learned: wb.datasets.Stories, asked: wb.datasets.Stories, min_count: int) -> wb.Multiclass:

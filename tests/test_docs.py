@@ -61,9 +61,10 @@ def blocks(name: str) -> list[tuple[str, str]]:
 
 # ── README: code ──────────────────────────────────────────────────────────────────────────────────
 
+PRINTING = ("programs", "lazy", "estimators", "guide", "dyads", "recipes/convention")
 TOLD = [
     (name, j, code)
-    for name in ("README.md", *(f"docs/{stem}.md" for stem in ("programs", "lazy", "estimators", "guide", "dyads", "recipes/convention")))
+    for name in ("README.md", *(f"docs/{stem}.md" for stem in PRINTING))
     for j, (kind, code) in enumerate(blocks(name))
     if kind == "python" and "print(" in code
 ]

@@ -14,7 +14,8 @@ from workbench.registries import registry
 @pytest.mark.parametrize("output", [name for name, each in registry("output").items() if issubclass(each, Shown)])
 def test_a_prompt_shows_a_problem_by_its_sizes(output):
     problem = registry("output").get(output).tiny(np.random.default_rng(5))
-    sizes = f"{problem.n_samples} samples, {problem.n_features} weights"
+    labels = f"{len(problem.classes)} labels, " if output in {"chain", "dyads", "multiclass"} else ""
+    sizes = f"{problem.n_samples} samples, {labels}{problem.n_features} weights"
     assert repr(problem) == f"<{type(problem).__name__}: {sizes}>"
 
 

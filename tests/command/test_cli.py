@@ -275,7 +275,7 @@ def test_a_learners_crash_is_a_row(cutbench):
     }
     assert "RuntimeError: no memory" in rows["crashes"]["reason"]
     assert "have shape (3,), not (" in rows["short"]["reason"]
-    assert "one for each entry of the features φ(x, y)" in rows["short"]["reason"]
+    assert "rows of 3 weights, a row for each label" in rows["short"]["reason"]
     assert rows["wrong"]["excess"] > 1e-2
 
 
@@ -428,7 +428,7 @@ def test_list_text_describes_files_settings_and_features(cutbench):
     [entry] = json.loads(cutbench("list", "text", "--json").stdout)["entries"]
     kinds = {each["key"]: (each["type"], each["default"]) for each in entry["settings"]}
     assert kinds["path"] == ("str", None)
-    assert kinds["split"] == ("train|test", "train")
+    assert kinds["split"] == ("train|test|all", "train")
 
 
 def test_names_of_one_file_have_lines_of_their_own(cutbench):

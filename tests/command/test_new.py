@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,17 @@ def test_a_new_problem_is_sound_solved_and_predicts(cutbench):
     assert seen["loss"] == pytest.approx(solved.train_error)
     assert seen["predictions"] == [repr(each) for each in solved.predict(problem.xs)]
     assert "exists already" in cutbench("new", "problem", "my-words", code=2).stderr
+
+
+def test_a_new_program_is_proven_by_the_commands_told(cutbench):
+    record = json.loads(cutbench("new", "program", "my-lp", "--json").stdout)
+    assert record["path"] == "my_lp.py"
+    told = json.loads(cutbench(*shlex.split(record["next"][0])[1:], "--json").stdout)
+    assert told["optimum"] == "142"
+    assert told["prices"] == {"hours": 14.0, "material": 2.0}
+    for command in record["next"][1:]:
+        cutbench(*shlex.split(command)[1:])
+    assert Path("runs/my-lp/report.html").is_file()
 
 
 def test_a_new_learner_is_judged_with_its_settings(cutbench):
@@ -120,7 +132,10 @@ def test_a_new_figure_is_measured_and_drawn(made):
 
 
 def test_other_kinds_and_names_are_one_sentence(cutbench):
-    assert "no kind called 'thing'; choose one of problem, learner" in cutbench("new", "thing", "x", code=2).stderr
+    assert (
+        "no kind called 'thing'; choose one of problem, program, learner"
+        in cutbench("new", "thing", "x", code=2).stderr
+    )
     assert "is no name; write lower-case words" in cutbench("new", "problem", "My/Words", code=2).stderr
 
 

@@ -149,6 +149,37 @@ def test_files_of_another_kind_are_one_sentence(cutbench, tmp_path):
     assert "Line 2 of mixed.tsv" in cutbench("predict", "texts", "mixed.tsv", code=2).stderr
 
 
+@pytest.mark.parametrize("name", ["new.svm", "new.libsvm", "new.svmlight", "new.txt"])
+@pytest.mark.parametrize("line", ["1 1:0.5 3:2\n", "1:0.5 3:2e-1 # no label\n\n"])
+def test_weights_of_texts_predict_no_rows_of_numbers(cutbench, name, line):
+    write("a.tsv", "".join(f"{label}\t{text}\n" for label, texts in TEXTS.items() for text in texts))
+    cutbench("solve", "text", "soft-margin", "--set", "path=a.tsv", "--out", "run")
+    write(name, 2 * line)
+    refused = cutbench("predict", "run", name, code=2)
+    assert refused.stdout == ""
+    assert f"{name} holds rows of numbers (an svmlight file has lines `label index:value …`), and" in refused.stderr
+    write("new.vw", "1 |a red:1\n")
+    assert "the weights were not learned from such a file" in cutbench("predict", "run", "new.vw", code=2).stderr
+    write("new.txt", "12:30 the red car\n1\n")
+    assert len(cutbench("predict", "run", "new.txt").stdout.split()) == 2
+
+
+def test_lines_of_svmlight_without_labels_are_predicted_and_not_compared(cutbench):
+    write("a.svm", "1 1:1\n2 2:1\n1 1:2 2:0.5\n2 1:0.5 2:2\n")
+    cutbench("solve", "a.svm", "soft-margin", "--out", "run")
+    write("bare.svm", "1:3\n\n2:3 # a comment\nqid:7 1:1 2:4\n")
+    bare = cutbench("predict", "run", "bare.svm")
+    assert bare.stdout.split() == ["1", "2", "2"]
+    assert bare.stderr == "bare.svm: qid is not used\n"
+    assert json.loads(cutbench("predict", "run", "bare.svm", "--json").stdout)["error"] is None
+    write("some.svm", "1:3\n1 2:3\n1:1 2:4\n2 2:1\n")
+    some = cutbench("predict", "run", "some.svm")
+    assert some.stdout.split() == ["1", "2", "2", "2"]
+    assert "50.00 % of 2 differ from the labels in some.svm" in some.stderr
+    assert "some.svm: 2 samples without a label\n" in some.stderr
+    assert "line 1 begins with '1:3', not with a label" in cutbench("solve", "bare.svm", "soft-margin", code=2).stderr
+
+
 def test_a_spoilt_vocabulary_is_one_sentence(cutbench):
     write("a.tsv", "".join(f"{label}\t{text}\n" for label, texts in TEXTS.items() for text in texts))
     cutbench("solve", "text", "soft-margin", "--set", "path=a.tsv", "--out", "run")

@@ -8,14 +8,19 @@ import html
 import json
 import re
 import shlex
+from dataclasses import replace
 
+import cvxpy as cp
 import pytest
 from browser import CHROMIUM, Browser
 from click.testing import CliRunner
 
+import workbench as wb
 from workbench.command.cli import cli
 from workbench.command.records import run_at
 from workbench.command.reporting.charts import Series, chart
+from workbench.command.reporting.contents import page_of
+from workbench.command.reporting.page import render
 from workbench.errors import BadInput
 
 EVIL = "</script><script>alert(1)</script>"
@@ -111,6 +116,59 @@ def test_a_record_alone_is_called_what_it_is(pages, tmp_path):
     run("path", "toy", "soft-margin", "--points", 3, "--epsilon", 0.1, "--out", tmp_path / "path")
     run("report", tmp_path / "path")
     assert (tmp_path / "path" / "report.html").read_text().count("<svg") == 3
+
+
+def saved(problem, path, monkeypatch):
+    """The claim of the page about a certificate that Python code saved, and the page's text."""
+    monkeypatch.chdir(path.parent)
+    proof = wb.prove(problem)
+    proof.save(path)
+    run("report", path.name)
+    text = html.unescape(path.with_name("report.html").read_text())
+    assert proof.statement in text
+    assert f"cutbench verify {path.name}.json" in text
+    assert f"in {path.name}.json</h1>" in text
+    return re.search(r'<p class="claim good"><strong>Proven</strong> (.*?)</p>', text)[1], text
+
+
+def test_a_certificate_of_a_program_without_a_record_has_a_page(tmp_path, monkeypatch):
+    x = cp.Variable(2, name="x")
+    need = (cp.sum(x) >= 1).set_label("need")
+    claim, text = saved(cp.Problem(cp.Minimize(3 * x[0] + x[1]), [need, x >= 0.125]), tmp_path / "sub", monkeypatch)
+    assert claim == "The optimum lies in [1.25, 1.25]: relative gap 0.0e+00."
+    assert "2 variables, 0 equalities, 3 inequalities" in text
+    run("report", "sub.json", "--out", "page.html")
+    assert html.unescape((tmp_path / "page.html").read_text()) == text
+    assert run_at("sub").title == "the problem in sub.json"
+    none = [need, (x <= 0.25).set_label("most")]
+    claim, text = saved(cp.Problem(cp.Minimize(x[0]), none), tmp_path / "none", monkeypatch)
+    assert claim == "No x satisfies the constraints."
+    assert "<dt>constraints</dt><dd>need, most</dd>" in text
+    claim, _ = saved(cp.Problem(cp.Minimize(x[0]), [need]), tmp_path / "endless", monkeypatch)
+    assert claim.startswith("The objective has no finite optimum: it improves without end")
+    assert "sub.json" in run("runs", ".").stdout
+
+
+def test_a_forged_certificate_of_a_program_is_not_called_proven(tmp_path, monkeypatch):
+    x = cp.Variable(name="x")
+    _, text = saved(cp.Problem(cp.Minimize(x), [x >= 1]), tmp_path / "sub", monkeypatch)
+    header = json.loads((tmp_path / "sub.json").read_text())
+    (tmp_path / "sub.json").write_text(json.dumps(header | {"lower": 2.0, "upper": 2.0, "optimum": "2"}))
+    run("report", "sub")
+    text = (tmp_path / "report.html").read_text()
+    assert "<strong>Not proven</strong>" in text
+    assert "<strong>Proven</strong>" not in text
+
+
+def test_values_of_backends_differ_in_late_digits_and_prices_are_explained(pages):
+    folder = pages["program"].parent
+    record = json.loads((folder / "prove.json").read_text())
+    record["rows"] = [{"backend": name, "value": value} for name, value in (("A", 3.00000000012), ("B", 3.00000000034))]
+    text = html.unescape(render(page_of(replace(run_at(folder), record=record))))
+    assert ">3.00000000012<" in text
+    assert ">3.00000000034<" in text
+    assert "how much the optimum improves per unit by which the constraint is loosened." in text
+    assert "The price of an equality has the sign of CVXPY's dual_value." in text
 
 
 def test_crosscheck_writes_its_page_itself(tmp_path):

@@ -104,11 +104,76 @@ def test_labels_that_are_missing_are_counted_and_refused(word, classes, file):
     """Also in a last column of whole numbers that no header names."""
     lines = [f"{i % 5},{i % 3},{word if i in (3, 4) else classes[i % 2]}\n" for i in range(8)]
     said = f"the label is {word!r}, a missing value" if word else "the label is missing"
-    told = f"line 5: {said}; add all 2 such labels or remove the lines."
+    told = f"line 5: {said}; add all 2 such labels or leave the rows out by --set unlabelled=drop."
     with pytest.raises(BadInput, match=re.escape(told)):
         read(file("own.csv", "u,z,kind\n" + "".join(lines)))
-    with pytest.raises(BadInput, match=re.escape(f"line 4: {said}; add it or remove the line.")):
+    with pytest.raises(BadInput, match=re.escape(f"line 4: {said}; add it or leave the row out by --set")):
         read(file("own.csv", "".join(lines[:4] + lines[5:])))
+    told = "; 2 samples without a label in column kind left out."
+    assert told in data_problem(file("own.csv", "u,z,kind\n" + "".join(lines)))(unlabelled="drop").reading
+
+
+CUSTOMERS = "plan,age,weight,bought\nbasic,30,5,yes\nfull,,6,no\nbasic,50,8,NA\nrare,70,9,\nfull,50,7,yes\n"
+
+
+def test_missing_labels_are_named_with_all_other_faults_and_their_rows_can_be_left_out(file, tmp_path):
+    """The rows without labels give neither words nor means: plan=rare is no column, and the mean of 30 and 50 is 40."""
+    path = file("customers.csv", CUSTOMERS)
+    with pytest.raises(BadInput) as caught:
+        data_problem(path)(label="bought")
+    assert str(caught.value) == (
+        f"{path} line 2: column plan is 'basic' and line 3: column age is empty, and inputs are numbers, and line 4: "
+        "the label is 'NA', a missing value, one of 2 such labels; say --set one_hot=plan (a column of 0 and 1 a word)"
+        ", --set fill=mean, --set unlabelled=drop to leave such rows out."
+    )
+    given = {"label": "bought", "one_hot": "plan", "fill": "mean", "unlabelled": "drop"}
+    problem = data_problem(path)(**given)
+    assert problem.columns == ["plan=basic", "plan=full", "age", "weight"]
+    np.testing.assert_array_equal(dense(problem.X), [[1, 0, 30, 5], [0, 1, 40, 6], [0, 1, 50, 7]])
+    assert problem.classes[problem.labels].tolist() == ["yes", "no", "yes"]
+    assert "plan as 2 columns of 0 and 1; 2 samples without a label in column bought left out; " in problem.reading
+    with pytest.raises(BadInput, match="2 such labels or leave the rows out by --set unlabelled=drop"):
+        data_problem(path)(**{**given, "unlabelled": None})
+
+    out = str(tmp_path / "m")
+    words = [part for key, value in given.items() for part in ("--set", f"{key}={value}")]
+    assert CliRunner().invoke(cli, ["solve", str(path), "soft-margin", *words, "--out", out]).exit_code == 0
+    assert CliRunner().invoke(cli, ["verify", out, "--data", str(path)]).exit_code == 0
+    told = CliRunner().invoke(cli, ["predict", out, str(path)])
+    assert len(told.stdout.split()) == 5
+    assert "of 3 differ" in told.stderr
+
+
+def test_a_column_of_labels_without_any_is_refused(file):
+    with pytest.raises(BadInput, match="column label holds no label at all; name other labels by --set label=NAME"):
+        data_problem(file("a.csv", "a,b,label\n1,2,\n3,4,\n"))(unlabelled="drop")
+
+
+def test_tables_of_labelled_texts_name_the_command_that_reads_them(file):
+    lines = "space\tSatellite of Mars, seen again\ncars\tA car is red; 3 wheels\nspace\tThe moon is far\n"
+    for name, content in (
+        ("own texts.txt", lines),
+        ("a.tsv", lines),
+        ("a.tsv", f"topic\tmessage\n{lines}"),
+        ("a.csv", lines),
+        ("a.tsv", lines.replace("Mars", '"Mars')),
+        ("a.tsv", lines.replace("cars", "space")),
+    ):
+        path = file(name, content)
+        with pytest.raises(BadInput) as caught:
+            data_problem(path)()
+        shown = f"'{path}'" if " " in name else path
+        assert f"`cutbench solve text FORMULATION --set path={shown}`" in str(caught.value), content
+        assert "\n" not in str(caught.value)
+    for name, content in (
+        ("a.txt", "1\t1:0.5 2:x\n2\t1:0.25 2:1\n"),
+        ("a.tsv", "a\tb\n1.5\t2.5\n2.5\t0.5\n"),
+        ("a.tsv", "red\tbig\nblue\tsmall\ngreen\ttiny\n"),
+        ("a.txt", b"\xff\xfe1\t2"),
+    ):
+        with pytest.raises(BadInput) as caught:
+            data_problem(file(name, content))()
+        assert "solve text" not in str(caught.value), content
 
 
 def test_what_cannot_be_left_out_is_refused(file):
@@ -419,7 +484,8 @@ def test_predict_knows_the_words_and_the_means_learned(file, tmp_path):
     assert labels[0] == labels[1]
     told = CliRunner().invoke(cli, ["predict", str(out), str(new)]).stderr
     assert "north not learned, 0 in each of them" in told
-    assert "2 cells without a value filled with the mean" in told
+    assert "2 cells without a value filled with the mean of the column in the data learned from" in told
+    assert "in the data learned from" not in done.stderr
 
     names = ["ward=east", "ward=west", "age", "weight"]
     X = read(new, 4, names, one_hot=("ward",), fill="mean", means=np.array([0.5, 0.25, 40.0, 80.0])).X

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 
 import workbench as wb
 from workbench.command.cli import cli
 from workbench.data.loading import load_problem
+from workbench.data.texts import words_of
 
 TEXTS = {"cars": ["A fast car", "old car, red"], "space": ["the Moon is far", "two moons", "caf\xe9 on Mars"]}
 
@@ -73,6 +79,109 @@ def test_too_few_texts_and_no_path_are_one_sentence(tmp_path):
         load_problem("text")(path=str(tmp_path / "a.tsv"))
     with pytest.raises(wb.BadInput, match="path is empty"):
         load_problem("text")(path="")
+
+
+def test_a_split_says_where_the_other_texts_are(tmp_path):
+    stories = wb.datasets.made_stories(60, labels=3)
+    path = tmp_path / "a.tsv"
+    path.write_text("\n".join(map("\t".join, zip(*stories, strict=True))))
+    make = load_problem("text")
+    for settings, size, told in (
+        ({}, 48, "48 of 60 texts; the other 12 are held back, --set split=test holds them, split=all has all."),
+        ({"split": "test"}, 12, "12 of 60 texts, held back from the 48 learned from."),
+        ({"split": "all"}, 60, "60 of 60 texts, none held back."),
+        ({"n": 50}, 40, "10 of the others are held back, --set split=test holds them, split=all has all; 10 are not"),
+        ({"n": 9}, 8, "1 of the others is held back"),
+        ({"n": 50, "split": "all"}, 50, "50 of 60 texts, none held back; 10 are not drawn, as n=50."),
+    ):
+        problem = make(path=str(path), **settings)
+        assert problem.n_samples == size
+        assert problem.reading.startswith(f"{path}: ")
+        assert told in problem.reading
+    every = make(path=str(path), split="all")
+    assert every.classes[every.labels].tolist() == stories.topics
+    assert every.columns == sorted({word for text in stories.texts for word in text.split()})
+    path.write_text("x\tgood day\ny\tbad day\n")
+    assert make(path=str(path), split="all").n_samples == 2
+    told = CliRunner().invoke(cli, ["solve", "text", "soft-margin", "--set", f"path={path}", "--set", "split=all"])
+    assert "2 of 2 texts, none held back." in told.stderr
+
+
+def test_list_says_what_split_and_draw_mean():
+    told = " ".join(CliRunner().invoke(cli, ["list", "text"]).stdout.split())
+    assert "split=train, unless you say otherwise, learns from the four fifths" in told
+    assert "split=all learns from all" in told
+    assert "draw is the seed of that chance" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Häßlich, ÉTÉ; Страх", ["hässlich", "été", "страх"]),
+        ("u\u0308ber U\u0308BER Über", ["über"] * 3),  # the dots as a sign of their own
+        ("İzmir \u0939\u093f\u0928\u094d\u0926\u0940", ["i\u0307zmir", "\u0939\u093f\u0928\u094d\u0926\u0940"]),
+        ("snake_case naïve_Été 3ème", ["snake", "case", "naïve", "été", "3ème"]),
+        ("love \u2764\ufe0f \U0001f600 – «oui»", ["love", "oui"]),
+        ("", []),
+    ],
+)
+def test_words_are_runs_of_letters_of_every_script(text, words):
+    assert words_of(text) == words
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_words_of_ascii_texts_are_runs_of_a_to_z_and_digits(text):
+    """Beside text of another script, too; the weights kept in certificates know these words."""
+    words = re.findall("[a-z0-9]+", text.lower())
+    assert words_of(text) == words
+    assert words_of(f"{text} é") == [*words, "é"]
+    assert words_of(f"{text} э\u0301") == [*words, "э\u0301"]
+
+
+def test_words_with_umlauts_are_learned_and_predicted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a.tsv").write_text("x\tschön grün\ny\thässlich Öde\n" * 3, encoding="utf-8")
+    run = CliRunner().invoke
+    assert run(cli, ["solve", "text", "soft-margin", "--set", "path=a.tsv", "--out", "m"]).exit_code == 0
+    kept = json.loads(Path("m/certificate.json").read_text(encoding="utf-8"))["problem"]["columns"]
+    assert kept == ["grün", "hässlich", "schön", "öde"]
+    assert run(cli, ["verify", "m"]).exit_code == 0
+    Path("new.txt").write_text("HÄSSLICH\nSCHÖN\no\u0308de\n", encoding="utf-8")
+    assert run(cli, ["predict", "m", "new.txt"]).stdout.split() == ["y", "x", "y"]
+
+
+def test_texts_in_another_encoding_are_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(Path("news"))
+    told = "1 text not in UTF-8 read as Latin-1, first news/space/2"
+    assert wb.read_texts("news").remark == told
+    assert told in load_problem("text")(path="news").reading
+    Path("a.tsv").write_bytes("x\tschön\ny\töde\n".encode("latin-1") * 3)
+    assert load_problem("text")(path="a.tsv").reading.endswith("; the file is not in UTF-8 and read as Latin-1.")
+    Path("a.txt").write_bytes("schön\n".encode("latin-1"))
+    run = CliRunner().invoke
+    assert run(cli, ["solve", "text", "soft-margin", "--set", "path=a.tsv", "--out", "m"]).exit_code == 0
+    assert "a.txt: the file is not in UTF-8 and read as Latin-1" in run(cli, ["predict", "m", "a.txt"]).stderr
+    for code in ("utf-16-le", "utf-16-be"):
+        Path("b.tsv").write_bytes("\ufeffx\tschön\ny\töde\n".encode(code))
+        with pytest.raises(wb.BadInput, match=r"b\.tsv is text in UTF-16; save it again as UTF-8"):
+            wb.read_texts("b.tsv")
+
+
+def test_a_folder_in_the_place_of_a_problem_is_told_to_be_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("mytexts", "my texts", "toy"):
+        written(Path(name))
+    for word, shown in (("mytexts", "mytexts"), ("./mytexts/", "mytexts"), ("my texts", "'my texts'")):
+        refused = CliRunner().invoke(cli, ["solve", word, "soft-margin"])
+        assert refused.exit_code == 2
+        assert "is a folder and no problem" in refused.stderr
+        assert f"`cutbench solve text FORMULATION --set path={shown}`" in refused.stderr
+    assert load_problem("toy")().n_samples  # a registered name comes first
+    with pytest.raises(wb.errors.UnknownName):
+        load_problem("")
+    with pytest.raises(wb.errors.UnknownName):
+        load_problem("t" * 5000)
 
 
 def test_weights_of_other_words_are_refused(tmp_path, monkeypatch):

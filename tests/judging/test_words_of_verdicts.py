@@ -404,7 +404,7 @@ def test_weights_that_are_none():
         ((1, 8), ""),
         ((2, 4), ""),
         ((4, 2), "have shape (4, 2), inputs by classes; give the transpose, a row for each class."),
-        ((9,), "have shape (9,), not (8,), one for each entry of the features φ(x, y)."),
+        ((9,), "have shape (9,), not (8,), 2 rows of 4 weights, a row for each label."),
         ((4,), "If they are one vector c for two labels, give −c/2 and c/2"),
     ],
 )

@@ -81,6 +81,27 @@ def test_one_label_twice_is_told_apart():
     assert wb.prove(cp.Problem(cp.Minimize(t), [a, b])).names == ["a (constraint 1)", "a (constraint 2)"]
 
 
+def test_single_rows_of_a_constraint_are_named():
+    """Row 19 of the demands asks for 19 where row 19 of the limits allows 3; all other rows agree."""
+    x = cp.Variable(30, name="x")
+    demand, limit = x >= np.arange(30), x[:20] <= np.append(np.full(19, 99.0), 3.0)
+    program = cp.Problem(cp.Minimize(cp.sum(x)), [demand.set_label("demand"), limit.set_label("limit")])
+    proof, conflict = wb.prove(program), wb.infeasible(program)
+    assert "demand [19], limit [19] contradict one another" in proof.statement
+    assert str(conflict).startswith("demand [19], limit [19] contradict one another, and no fewer of them do.")
+    assert proof.names == conflict.names == ["demand", "limit"]
+
+
+def test_a_constraint_all_of_whose_rows_are_meant_is_named_without_them():
+    x = cp.Variable(5, name="x")
+    some, all_of = (cp.sum(x[:4]) <= 3).set_label("some"), (cp.sum(x) <= 4).set_label("all")
+    floor = (x >= 1).set_label("floor")
+    told = {some: "floor [0, 1, 2, 1 more], some", all_of: "floor, all"}
+    for limit, words in told.items():
+        program = cp.Problem(cp.Minimize(x[0]), [floor, limit])
+        assert str(wb.infeasible(program)).startswith(f"{words} contradict one another")
+
+
 def test_changes_are_of_rows_that_somebody_wrote():
     conflict = wb.infeasible(cp.Problem(cp.Minimize(t), [cp.norm1(x) <= -1, t >= x[0]]))
     assert conflict.changes == {"norm1(x) <= -1.0": Fraction(1)}

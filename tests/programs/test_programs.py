@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import traceback
 from fractions import Fraction
 from pathlib import Path
 
@@ -487,6 +488,84 @@ def test_files_of_every_format(tmp_path, monkeypatch):
             (tmp_path / name).write_bytes(b"nothing")
         with pytest.raises(BadInput, match=words):
             program_in(tmp_path / name)
+
+
+PYTHON = {
+    "import cvxpy as cp\ndef program():\n    x = cp.Variable(3)\n    raise ValueError('shapes (3,), (2,).')\n": (
+        "own.py line 4 fails with ValueError: shapes (3,), (2,); correct it."
+    ),
+    "def program():\n    return inner()\ndef inner():\n    raise KeyError('a')\n": "own.py line 4 fails with KeyError",
+    "import cvxpy as cp\n\ndef program(:\n": "own.py line 3 fails with SyntaxError: invalid syntax; correct it.",
+    "def program(n):\n    return n\n": "own.py fails with TypeError: program() missing 1",
+    "raise RuntimeError\n": "own.py line 1 fails with RuntimeError; correct it.",
+    "import cvxpy as cp\nfrom math import sqrt\nplan = cp.Problem(cp.Minimize(cp.Variable()))\ndef build(): pass\n": (
+        "own.py defines build(), the Problem plan and no program(); give it a function program()"
+    ),
+    "a = 3\n": "own.py defines no function; give it a function program() that returns a cp.Problem.",
+    "program = 3\n": "own.py calls an int `program`; give it a function",
+    "def a(): pass\nb = c = d = e = f = a\n": "defines a(), b(), c(), d(), 2 more and no program()",
+}
+
+
+@pytest.mark.parametrize("text", PYTHON)
+def test_a_fault_in_a_python_file_is_told_with_its_line(text, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "own.py").write_text(text)
+    with pytest.raises(BadInput) as error:
+        program_in(tmp_path / "own.py")
+    assert PYTHON[text] in str(error.value)
+    assert str(error.value).startswith(str(tmp_path))
+
+
+def test_the_frames_of_a_users_file_stay_with_the_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "own.py").write_text("def program():\n    return 1 / 0\n")
+    with pytest.raises(BadInput) as error:
+        program_in(tmp_path / "own.py")
+    assert isinstance(error.value.__cause__, ZeroDivisionError)
+    shown = "".join(traceback.format_exception(error.value))
+    assert f'File "{tmp_path / "own.py"}", line 2, in program' in shown
+
+
+def test_a_path_in_the_place_of_a_problem_is_told_the_command():
+    for path in ("portfolio.py", Path("portfolio.py")):
+        with pytest.raises(BadInput, match=r"not a path; for a file, run `cutbench prove portfolio.py`"):
+            wb.prove(path)
+
+
+def test_verify_tells_what_is_no_certificate(tmp_path, monkeypatch):
+    def refused(word):
+        found = CliRunner().invoke(cli, ["verify", word])
+        assert found.exit_code == 2
+        return found.stderr
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    Path("own.py").write_text(
+        "import cvxpy as cp\ndef program():\n    x = cp.Variable()\n    return cp.Problem(cp.Minimize(x), [x >= 3])\n"
+    )
+    Path("toy.mps").write_text(MPS)
+    Path("learn.py").write_text("def problem():\n    pass\n")
+    assert CliRunner().invoke(cli, ["prove", "own.py", "--out", "mine"]).exit_code == 0
+    monkeypatch.chdir(tmp_path / "mine")
+    assert CliRunner().invoke(cli, ["verify", "."]).exit_code == 0
+    monkeypatch.chdir(tmp_path)
+    for name in ("own.py", "toy.mps"):
+        assert f"{name} is a program and no certificate; `cutbench prove {name} --out DIR` writes one." in refused(name)
+    assert "`cutbench solve learn.py soft-margin` makes one" in refused("learn.py")
+    for word in ("mine/prove.json", "mine/prove"):
+        told = "mine/prove.json is a record of `cutbench prove` and no certificate; verify mine/certificate.json."
+        assert told in refused(word)
+    for word in ("nothere", "nothere.py", "no/such/folder"):
+        assert f"There is no file or folder {word};" in refused(word)
+    Path("mine/certificate.json").unlink()
+    assert "names none that is here" in refused("mine/prove.json")
+    assert CliRunner().invoke(cli, ["prove", "own.py", "--out", "mine", "--overwrite"]).exit_code == 0
+    Path("mine/certificate.json").write_text("{}")
+    told = CliRunner().invoke(cli, ["prove", "own.py", "--out", "mine", "--overwrite"]).stderr
+    assert "mine/certificate.json exists and is no certificate of ours" in told
+    Path("half.json").write_text("{")
+    assert "half.json is not a readable certificate" in refused("half.json")
 
 
 def test_the_commands_say_what_they_read_and_wrote(tmp_path):

@@ -9,6 +9,7 @@ import sys
 from dataclasses import replace
 from fractions import Fraction
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -17,6 +18,7 @@ from sklearn.datasets import load_iris
 import workbench as wb
 from workbench.command.cli import cli
 from workbench.errors import BadInput
+from workbench.proofs import certificate as writing
 from workbench.proofs.certificate import data_sha256
 from workbench.proofs.verify import verify
 
@@ -154,6 +156,53 @@ def test_no_name_at_all(solution):
     for use in (solution.certificate.save, verify):
         with pytest.raises(wb.BadInput, match="names no certificate"):
             use("")
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"own.npz": b"mine"},
+        {"own.json": b'{"a": 1}'},
+        {"own.json": b"no text of ours"},
+        {"own.json": b"[]"},
+        {"own.npz": b"mine", "own.json": b'{"format": "other"}'},
+    ],
+)
+def test_a_file_that_is_no_certificate_is_never_replaced(solution, tmp_path, held):
+    for name, content in held.items():
+        (tmp_path / name).write_bytes(content)
+    x = cp.Variable()
+    proof = wb.prove(cp.Problem(cp.Minimize(x), [x >= 1]))
+    for thing in (solution.certificate, proof):
+        with pytest.raises(wb.BadInput, match=r"own\.\w+ exists and is no certificate of ours; choose another name"):
+            thing.save(tmp_path / "own.json")
+    assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == held
+
+
+def test_a_certificate_may_be_replaced_also_by_one_about_a_program(solution, tmp_path):
+    x = cp.Variable()
+    for thing in (solution.certificate, wb.prove(cp.Problem(cp.Minimize(x), [x >= 1])), solution.certificate):
+        assert verify(thing.save(tmp_path / "own"))["proven"]
+    (tmp_path / "own.npz").unlink()
+    assert verify(solution.certificate.save(tmp_path / "own"))["proven"]
+    for thing in (solution.certificate, wb.prove(cp.Problem(cp.Minimize(x), [x >= 1]))):  # each in the other's place
+        (tmp_path / "own.json").unlink()
+        assert verify(thing.save(tmp_path / "own"))["proven"]
+
+
+def test_arrays_of_a_user_are_no_certificate_whatever_stands_among_them(solution, tmp_path):
+    np.savez(tmp_path / "own.npz", theta=np.ones(2), samples=np.ones(2), weights=np.ones(2), data_q=1, data_b=1)
+    held = (tmp_path / "own.npz").read_bytes()
+    with pytest.raises(wb.BadInput, match=r"own\.npz exists and is no certificate of ours"):
+        solution.certificate.save(tmp_path / "own")
+    assert [each.read_bytes() for each in tmp_path.iterdir()] == [held]
+
+
+def test_neither_file_is_written_where_one_cannot_be(tmp_path):
+    (tmp_path / "b").mkdir()
+    with pytest.raises(wb.BadInput, match="Cannot write"):
+        writing.write_wholes({tmp_path / "a": b"1", tmp_path / "none" / "c": b"2"})
+    assert [each.name for each in tmp_path.iterdir()] == ["b"]
 
 
 def test_nothing_half_written(solution, tmp_path):

@@ -189,6 +189,8 @@ def test_base_variables_that_only_rows_mention():
     ("oracle", "words"),
     [
         (lambda v: [3], "return pairs"),
+        (lambda v: None, r"oracle returned None; return \[\] if nothing is violated"),
+        (lambda v: 5, r"oracle returned 5; return an iterable of members, \[\] for none"),
         (lambda v: [(np.ones(3), 0.0)], "3 coefficients"),
         (lambda v: [(np.array([np.nan, 1.0]), 0.0)], "not finite"),
         (lambda v: [cp.square(cp.Variable()) <= 1], "not affine"),

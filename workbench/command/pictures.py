@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from workbench.command.tables import cell
 from workbench.errors import BadInput, MissingCapability
-from workbench.proofs.certificate import write_whole
+from workbench.proofs.files import write_whole
 from workbench.registries import registry, settings_of, unknown_setting
 
 Arrays = Mapping[str, NDArray]

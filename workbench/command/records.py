@@ -61,10 +61,15 @@ class Run:
         return self.record.get("about", {})
 
     @property
+    def of_program(self) -> bool:
+        """Whether it is about a convex program."""
+        return self.kind == "prove" or (self.kind == "certificate" and self.record["formulation"] == "program")
+
+    @property
     def title(self) -> str:
         """What was asked, in a few words."""
         told = self.record.get("reference", self.record)
-        if self.kind == "prove":
+        if self.of_program:
             return str(self.record.get("program", "program"))
         return f"{told['problem']} {told['formulation']}"
 
@@ -109,7 +114,7 @@ def spelled(option: click.Option, value: Any, context: click.Context) -> list[st
 
 
 def run_at(word: str | Path) -> Run:
-    """The run that a folder, a record or a certificate holds.
+    """The run that a folder, a record or a certificate holds; `word` may be the stem of a certificate's files.
 
     Raises
     ------
@@ -117,7 +122,7 @@ def run_at(word: str | Path) -> Run:
     """
     path = Path(word)
     if not path.is_dir():
-        return run_of(path)
+        return run_of(path if path.exists() else stem_file(path))
     from workbench.system.journal import unfinished
 
     found = runs_in(path)
@@ -129,6 +134,14 @@ def run_at(word: str | Path) -> Run:
         names = ", ".join(str(run.path) for run in found)
         raise BadInput(f"{path} holds {len(found)} runs; name one of {names}.")
     return found[0]
+
+
+def stem_file(path: Path) -> Path:
+    """STEM.json where `path` is the stem of such a file, else `path`."""
+    from workbench.proofs.checker.archive import files_of
+
+    beside = files_of(path)[0] if path.name else path
+    return beside if beside.is_file() else path
 
 
 def runs_in(folder: Path) -> list[Run]:
@@ -216,7 +229,22 @@ def of_certificate(path: Path, header: dict[str, Any]) -> dict[str, Any]:
     if not all(isinstance(each, str) for each in (told.get("name"), problem.get("output"))):
         raise BadInput(f"{path} is a damaged certificate, it names no formulation; write it again with `solve`.")
     named = {"problem": Path(str(problem.get("name", problem["output"]))).stem, "formulation": told["name"]}
-    return named | {key: header[key] for key in INTERVAL} | {"backend": header.get("backend")}
+    named |= {key: header[key] for key in INTERVAL} | {"backend": header.get("backend")}
+    return named | of_program(path, header) if told["name"] == "program" else named
+
+
+def of_program(path: Path, header: dict[str, Any]) -> dict[str, Any]:
+    """What the certificate of a convex program says besides its ends: names, its statement, what was rounded."""
+    told, settings = header["problem"], header["formulation"].get("settings")
+    conclusion = settings.get("conclusion") if isinstance(settings, dict) else None
+    lists = {key: told[key] if isinstance(told.get(key), list) else [] for key in ("because", "rounded")}
+    return {
+        "program": f"{told.get('name', 'program')} in {path.name}",
+        "statement": header["status"],
+        "status": str(conclusion),
+        "because": list(dict.fromkeys(str(name) for name in lists["because"] if name)),
+        "rounded": list(map(str, lists["rounded"])),
+    }
 
 
 def named_certificate(path: Path, content: Mapping[str, Any]) -> Path | None:

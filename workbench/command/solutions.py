@@ -88,7 +88,7 @@ class FolderRun:
         """What was learned, in full and by name into learned.npz, and as the field `learned`."""
         import numpy as np
 
-        from workbench.proofs.certificate import write_whole
+        from workbench.proofs.files import write_whole
         from workbench.solving import learned
 
         buffer, found = io.BytesIO(), learned.of(solution)

@@ -55,7 +55,7 @@ def tables(run: str | Path) -> dict[str, Any]:
 
 def write_tables(runs: Sequence[Run], folder: Path) -> list[Path]:
     """FOLDER/TITLE-TABLE.csv for every table of these runs; a number in front of titles that occur twice."""
-    from workbench.proofs.certificate import write_whole
+    from workbench.proofs.files import write_whole
 
     folder.mkdir(parents=True, exist_ok=True)
     titles, paths = [Path(run.title).stem.replace(" ", "-") for run in runs], list[Path]()

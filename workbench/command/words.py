@@ -213,7 +213,7 @@ def names_problem(word: str) -> bool:
 
 def certificate_path(word: str) -> Path:
     """A certificate's JSON file, also if the user names the folder, the npz file, or both files by their stem."""
-    from workbench.proofs.certificate import files_of
+    from workbench.proofs.files import files_of
 
     path = Path(word)
     beside = not path.exists() and not files_of(path)[0].exists() and not is_path(word)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from workbench.contracts.problems import Problem
+from workbench.contracts.problems import Labelled, Problem
 from workbench.errors import counted
 
 
 class Shown:
-    """A base class for problems, shown as <Multiclass: 150 samples, 12 weights>."""
+    """A base class for problems, shown as <Multiclass: 150 samples, 3 labels, 12 weights>."""
 
     def __repr__(self: Problem) -> str:
-        return f"<{type(self).__name__}: {counted(self.n_samples, 'sample')}, {counted(self.n_features, 'weight')}>"
+        sizes = [counted(self.n_samples, "sample"), counted(self.n_features, "weight")]
+        if isinstance(self, Labelled):
+            sizes.insert(1, counted(len(self.classes), "label"))
+        return f"<{type(self).__name__}: {', '.join(sizes)}>"
 
 
 class Sourced(Shown):

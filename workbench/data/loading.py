@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from os.path import isdir  # False for names that no file can have, too
 from pathlib import Path
 from typing import Any
 
+from workbench.data.hints import text_command
 from workbench.errors import BadInput
-from workbench.registries import is_path, load_user_file, registry
+from workbench.registries import dashed, is_path, load_user_file, registry
 
 
 def load_problem(name_or_path: str | Path) -> Callable[..., Any]:
@@ -16,9 +18,12 @@ def load_problem(name_or_path: str | Path) -> Callable[..., Any]:
     A Python file runs with the user's rights, and exports NAMES with one entry, or a function, class or object called
     `problem`.
     """
-    if isinstance(name_or_path, str) and not is_path(name_or_path):
-        return registry("problem").get(name_or_path)
     path = Path(name_or_path)
+    named = isinstance(name_or_path, str) and not is_path(name_or_path)
+    if name_or_path and isdir(path) and not (named and dashed(str(name_or_path)) in registry("problem").objects):
+        raise BadInput(f"{path} is a folder and no problem; {text_command(path)} reads a folder of texts.")
+    if named:
+        return registry("problem").get(str(name_or_path))
     if path.suffix.lower() != ".py":
         from workbench.data.readers import data_problem  # imports numerical packages
 

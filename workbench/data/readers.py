@@ -10,8 +10,8 @@
 Labels that are all whole numbers become integers. A message says which column of a CSV or array of an npz was read as
 labels (`reading`); the user can choose another by the setting `label`. For `predict` labels may be missing: a file with
 as many columns as the weights have inputs has no labels, and a row of a CSV without a label is predicted and not
-compared. svmlight always has a first column; labels unknown to the
-weights, such as 0 for all, stand for missing labels.
+compared, nor is a line of svmlight that begins with index:value; labels unknown to the weights, such as 0 for all,
+stand for missing labels, too.
 
 The weights keep how their file named its columns: whether svmlight's indices count from 0 or 1, and the names in a
 CSV's header. A file to predict is read with the same first index; columns with names are matched by name.
@@ -63,7 +63,7 @@ APART = 1e2  # ratio of two columns' largest entries, above which a note says so
 def data_problem(path: str | Path) -> Callable[..., Multiclass | Linear | Chain]:
     """The function that builds the problem of a data file.
 
-    A table has the setting `scale`, an npz also `label`; a CSV has also `drop`, `one_hot` and `fill`.
+    A table has the setting `scale`, an npz also `label`; a CSV has also `drop`, `one_hot`, `fill` and `unlabelled`.
     """
     path = Path(path)
 
@@ -83,8 +83,9 @@ def data_problem(path: str | Path) -> Callable[..., Multiclass | Linear | Chain]
         fill: Literal["mean"] | None = None,
         scale: Scale = None,
         class_weight: Weighted = None,
+        unlabelled: Literal["drop"] | None = None,
     ) -> Multiclass:
-        return table_problem(path, label, class_weight, drop, one_hot, fill, scale)
+        return table_problem(path, label, class_weight, drop, one_hot, fill, scale, unlabelled)
 
     suffix = path.suffix.lower()
     if holds_sequences(path):
@@ -103,6 +104,7 @@ def table_problem(
     one_hot: str | None = None,
     fill: Literal["mean"] | None = None,
     scale: Scale = None,
+    unlabelled: Literal["drop"] | None = None,
 ) -> Multiclass:
     """The `Multiclass` problem of a table.
 
@@ -111,8 +113,9 @@ def table_problem(
     one_hot : columns of a CSV that become a column of 0 and 1 for each of their words, separated by commas
     fill : `mean` to fill cells of a CSV without a value with the mean of their column
     scale : `largest` to divide each input by its largest absolute entry
+    unlabelled : `drop` to leave out the rows of a CSV that have no label
     """
-    table = read(path, label=label, drop=words_in(drop), one_hot=words_in(one_hot), fill=fill)
+    table = read(path, None, None, label, words_in(drop), one_hot=words_in(one_hot), fill=fill, unlabelled=unlabelled)
     if table.y is None:
         raise BadInput(f"{path} holds no labels; add a column of labels.")
     try:
@@ -143,6 +146,7 @@ def read(
     one_hot: tuple[str, ...] = (),
     fill: Literal["mean"] | None = None,
     means: NDArray[np.float64] | None = None,
+    unlabelled: Literal["drop"] | None = None,
 ) -> Table:
     """The samples and labels of a data file.
 
@@ -154,6 +158,7 @@ def read(
     classes : the labels that the weights know, as words;  learned_label : their column when these were learned
     one_hot : columns of a CSV that become a column of 0 and 1 a word
     fill : `mean` to fill cells of a CSV without a value;  means (n_inputs,) : with which, instead of the file's own
+    unlabelled : `drop` to leave out the rows of a CSV to learn from that have no label
 
     Raises
     ------
@@ -175,7 +180,7 @@ def read(
             raise BadInput(f"{path} holds no samples by its name; `cutbench prove {path}` proves a convex program.")
         raise BadInput(f"{path} is in no known format; use one of {', '.join((*FORMATS, NAMED, TEXT))}.")
     try:
-        asked = Asked(n_inputs, columns, label, drop, classes, learned_label, one_hot, fill, means)
+        asked = Asked(n_inputs, columns, label, drop, classes, learned_label, one_hot, fill, means, unlabelled)
         return checked_names(path, FORMATS[suffix](path, asked))
     except UnicodeDecodeError:
         raise BadInput(f"{path} is not text in UTF-8; save it again as UTF-8.") from None

@@ -25,9 +25,9 @@ a certified distance of the optimum of another objective; that identity needs no
 **Relations** (judging/relations.py) turn the certified reference into others, without solving: the learner is judged
 on these, too, by two seeds before a result of chance counts. Relations are checked with `audit=True`, and else for a
 learner of somebody else that agrees and takes less than CHEAP seconds (judging/kin.py). A related problem may have
-sample weights, or losses other than 0/1, where the original has none. A learner that refuses such a problem, or whose answer is right for
-the same problem without them, is not accused: a remark says how the learner declares that it does not take them. A
-learner that uses them wrongly is accused.
+sample weights, or losses other than 0/1, where the original has none. A learner that refuses such a problem, or whose
+answer is right for the same problem without them, is not accused: a remark says how the learner declares that it does
+not take them. A learner that uses them wrongly is accused.
 
 **Remarks** follow the reason of a verdict and do not decide anything.
 """

@@ -47,7 +47,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from workbench.arithmetic.arrays import LARGEST
-from workbench.contracts import CutForm, Floats, SmoothForm, Trace, text_alone
+from workbench.contracts import CutForm, Floats, Labelled, SmoothForm, Trace, text_alone
 from workbench.errors import BadInput, NotSeparable
 from workbench.formulations.kappa_difficulty import KappaDifficulty
 from workbench.formulations.latent_ssvm import LatentSSVM
@@ -221,6 +221,11 @@ def layout(reference: Reference) -> str:
     """How θ is laid out, for a sentence."""
     form = reference.formulation
     blocks = form.blocks(reference.problem) if isinstance(form, CutForm | SmoothForm) else {}
+    if len(blocks) < 2 and isinstance(problem := reference.problem, Labelled):
+        k, p = len(problem.classes), problem.inputs.shape[1]
+        further = problem.n_features - k * p
+        rows = f"{k} rows of {p} weights, a row for each label"
+        return f"{rows}, then {further} for pairs of labels" if further else rows
     if len(blocks) < 2:
         return "one for each entry of the features φ(x, y)"
     return ", then ".join(f"{int(np.prod(shape))} of {name}" for name, shape in blocks.items())

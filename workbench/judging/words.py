@@ -30,7 +30,7 @@ class Verdict:
     rule: str = ""
     absolute: float = float("nan")
     needed: float = float("nan")
-    fact: str = ""
+    fact: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fact", self.fact or self.reason.rstrip("."))

@@ -12,25 +12,28 @@ import numpy as np
 
 from workbench.contracts import Floats
 from workbench.errors import MissingCapability
-from workbench.proofs.certificate import files_of, versions, write_whole
+from workbench.proofs.certificate import versions
 from workbench.proofs.checker.kinds.program import START, ends_of
 from workbench.proofs.checker.program import relative_gap
 from workbench.proofs.checker.programs import Finding
 from workbench.proofs.ends import above, below, text
+from workbench.proofs.files import spare_files, write_wholes
 
 LONGEST = 100_000  # characters of the optimum in the header; the vectors prove it in any case
 
 
 def save(proof: Any, stem: str | Path) -> Path:
-    """Write STEM.json and STEM.npz, each whole or not at all; the JSON's path."""
+    """Write STEM.json and STEM.npz, each whole or not at all; the JSON's path.
+
+    `BadInput` for files of these names that are no certificate of ours.
+    """
     if proof.kind == "unknown":
         raise MissingCapability(f"Nothing is proven about {proof.program.name}, so there is no certificate to save.")
-    path, archive = files_of(stem)
+    path, archive = spare_files(stem)
     path.parent.mkdir(parents=True, exist_ok=True)
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **parts(proof))
-    write_whole(archive, buffer.getvalue())
-    write_whole(path, (json.dumps(header(proof), indent=2) + "\n").encode())
+    write_wholes({path: (json.dumps(header(proof), indent=2) + "\n").encode(), archive: buffer.getvalue()})
     return path
 
 

@@ -23,7 +23,7 @@ from workbench.errors import Undecided
 from workbench.programs.compiled import Compiled, compiled, labels
 from workbench.programs.linear import INFEASIBLE
 from workbench.programs.program import Program, exact
-from workbench.programs.proof import FEW, Proof, rounded_before
+from workbench.programs.proof import FEW, Proof, rounded_before, with_rows
 from workbench.programs.prove import prove_program
 from workbench.programs.rays import relaxed
 from workbench.programs.roundings import atoms, curved, parts
@@ -52,6 +52,7 @@ class Conflict:
     constraints : the constraints themselves, a domain as log t ≥ s or the like (of a file: none)
     multipliers : for each, the sum of |multipliers| of its rows in the proof
     irreducible : whether each is proven necessary, so that the others together have a solution
+    rows : the names again, `demand [17]` where one row of several contradicts the others; empty where that is not known
     changes : by how much right-hand sides would change, for each constraint; empty where rows are not linear
     """
 
@@ -61,6 +62,7 @@ class Conflict:
     irreducible: bool
     proof: Proof = field(repr=False)
     changes: dict[str, Fraction] = field(default_factory=dict)
+    rows: list[str] = field(default_factory=list)
 
     @property
     def rounded(self) -> tuple[str, ...]:
@@ -70,7 +72,8 @@ class Conflict:
     def __str__(self) -> str:
         fewer = ", and no fewer of them do" if self.irreducible and len(self.names) > 1 else ""
         verb = "contradict one another" if len(self.names) > 1 else "has no solution within the variables' bounds"
-        names = self.names[:FEW] + [f"{len(self.names) - FEW} more"] * (len(self.names) > FEW)
+        told = self.rows or self.names
+        names = told[:FEW] + [f"{len(told) - FEW} more"] * (len(told) > FEW)
         found = f"{', '.join(names)} {verb}{fewer}." if names else "The bounds of the variables contradict one another."
         if self.changes:
             told = [f"{name} by {float(size):.6g}" for name, size in self.changes.items()][:FEW]
@@ -110,7 +113,10 @@ def infeasible(problem: Any, reading: str = "float", backend: str | None = None)
     shares = multipliers(final, proof, len(kept))
     names = [each.name for each in kept]
     changes = changes_of(final, names, reading)
-    return Conflict(names, [each.constraint for each in kept], shares, certain, proof, changes)
+    owners = [names[k] if k >= 0 else "" for k in final.owners.tolist()]
+    rows = with_rows(owners, proof.rows)
+    rows = rows if len(rows) == len(names) else []  # a constraint whose rows are CVXPY's own has none
+    return Conflict(names, [each.constraint for each in kept], shares, certain, proof, changes, rows)
 
 
 def filtered(kept: list[Demand], proven: Callable[[list[Demand]], tuple[Compiled, Proof]]) -> tuple[list[Demand], bool]:

@@ -11,6 +11,8 @@ Texts are read as decimals, numbers stored in binary as floats, unless `reading`
 
 from __future__ import annotations
 
+import ast
+from inspect import isfunction
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +25,13 @@ from workbench.backends.second_reading import without_end
 from workbench.contracts import Floats
 from workbench.errors import BadInput
 from workbench.programs.program import Program, program_of
-from workbench.registries import see_beside
+from workbench.registries import line_within, see_beside
 from workbench.system.archive import arrays_in
 
 NONE = 1e20  # what the Maros–Mészáros files write for ∞
 MEMBERS = ("P", "q", "A", "b", "cones", *(f"{name}_{part}" for name in "PA" for part in ("data", "indices", "indptr")))
+RUN_AS = "<run_path>"  # what `runpy` calls the module that it runs
+FEW = 4  # names in a sentence
 TEXTS = (".mps", ".qps", ".lp", ".mps.gz", ".qps.gz", ".lp.gz")
 
 
@@ -168,12 +172,53 @@ def of_python(path: Path) -> Any:
 
     see_beside(path)
     try:
-        found = runpy.run_path(str(path)).get("program")
+        names = runpy.run_path(str(path))
+        found = names.get("program")
         problem = found() if callable(found) else None
     except Exception as error:
-        raise BadInput(f"{path} fails with {type(error).__name__}: {error}".splitlines()[0] + "; correct it.") from None
-    if callable(found) and not isinstance(problem, cp.Problem):
-        raise BadInput(f"program() of {path} returns {type(problem).__name__}; return a cp.Problem.")
+        raise BadInput(f"{place_in(path, error)} fails with {fault_of(error)}; correct it.") from error
+    if not callable(found):
+        raise BadInput(f"{path} {lacking(names, cp.Problem)}; give it a function program() that returns a cp.Problem.")
     if not isinstance(problem, cp.Problem):
-        raise BadInput(f"{path} needs a function program() that returns a cp.Problem; define one.")
+        raise BadInput(f"program() of {path} returns {type(problem).__name__}; return a cp.Problem.")
     return problem
+
+
+def place_in(path: Path, error: Exception) -> str:
+    """`FILE line N`, the last line of a user's file that an error passed through; FILE alone if it passed none."""
+    line = line_within(path, error)
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        line = error.lineno
+    return f"{path} line {line}" if line else str(path)
+
+
+def fault_of(error: Exception) -> str:
+    """The kind of an error and the first line of its message, without the full stop."""
+    lines = str(error.msg if isinstance(error, SyntaxError) else error).strip().splitlines()
+    return ": ".join([type(error).__name__, *lines[:1]]).rstrip(". ")
+
+
+def lacking(names: dict[str, Any], kind: type) -> str:
+    """What a file without a function `program` defines: its functions, and its objects of this kind."""
+    if "program" in names:
+        return f"calls {a_kind(names['program'])} `program`"
+    own = {name: each for name, each in names.items() if not name.startswith("_")}
+    told = [f"{name}()" for name, each in own.items() if isfunction(each) and each.__module__ == RUN_AS]
+    told += [f"the {kind.__name__} {name}" for name, each in own.items() if isinstance(each, kind)]
+    told = [*told[:FEW], *([f"{len(told) - FEW} more"] if len(told) > FEW else [])]
+    return f"defines {', '.join(told)} and no program()" if told else "defines no function"
+
+
+def a_kind(thing: Any) -> str:
+    """`an int`, `a Problem`."""
+    name = type(thing).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def defines_program(path: Path) -> bool:
+    """Whether a Python file defines a function `program`, by its text alone; False for a file that is no Python."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError, OSError):
+        return False
+    return any(isinstance(each, ast.FunctionDef) and each.name == "program" for each in tree.body)

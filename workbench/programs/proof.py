@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -18,7 +19,7 @@ from workbench.proofs.checker.programs import Claim
 from workbench.proofs.ends import above, below, nearest, text
 
 UNKNOWN = "unknown"
-FEW, SOME = 8, 3  # names, and roundings, in a sentence
+FEW, SOME = 8, 3  # names, and roundings or rows of one constraint, in a sentence
 SLIGHT = 1e-9  # of the largest price
 LONG = 60  # characters of a fraction, beyond which a sentence only says how long
 
@@ -92,13 +93,11 @@ class Proof:
         """
         if self.claim.y is None or self.kind not in (OPTIMAL, "bounded"):
             return None
-        y, often = floats(vector_of(self.claim.y)), Counter(self.program.rows)
-        seen: Counter[str] = Counter()
-        found: dict[str, float] = {}
-        for name, price in zip(self.program.rows, y.tolist(), strict=False):
+        names, y = self.program.rows, floats(vector_of(self.claim.y))
+        often, found = Counter(names), dict[str, float]()
+        for name, place, price in zip(names, places(names), y.tolist(), strict=False):
             if name:
-                found[f"{name} [{seen[name]}]" if often[name] > 1 else name] = price
-                seen[name] += 1
+                found[f"{name} [{place}]" if often[name] > 1 else name] = price
         least = SLIGHT * max(map(abs, found.values()), default=0.0)
         return {name: price for name, price in found.items() if abs(price) > least}
 
@@ -145,7 +144,8 @@ class Proof:
             ends += [f"at most {above(self.upper):.17g}"] if self.upper is not None else []
             return f"The {best} of {about} is {' and '.join(ends)}."
         if self.kind == INFEASIBLE:
-            shown_names = self.names[:FEW] + [f"{len(self.names) - FEW} more"] * (len(self.names) > FEW)
+            told = with_rows(self.program.rows, self.rows)
+            shown_names = told[:FEW] + [f"{len(told) - FEW} more"] * (len(told) > FEW)
             verb = "contradict one another" if len(self.names) > 1 else "cannot hold"
             because = f": {', '.join(shown_names)} {verb}" if self.names else ""
             return f"No point satisfies the constraints of {about}{because}."
@@ -161,6 +161,30 @@ class Proof:
         from workbench.programs.certificate import save
 
         return save(self, stem)
+
+
+def places(names: Sequence[str]) -> list[int]:
+    """For each row its number among the rows of its name, from 0 on."""
+    seen, found = Counter[str](), []
+    for name in names:
+        found.append(seen[name])
+        seen[name] += 1
+    return found
+
+
+def with_rows(names: Sequence[str], rows: Sequence[int]) -> list[str]:
+    """The constraints of these rows, each once; `demand [17]` where it is one row of several, that of number 17.
+
+    names : of every row, that of its constraint, "" for a row of none. Numbers are those of `Proof.prices`.
+    """
+    numbers, often, chosen = places(names), Counter(names), dict[str, list[int]]()
+    for k in rows:
+        chosen.setdefault(names[k], []).append(numbers[k])
+    found = []
+    for name, own in chosen.items():
+        told = [*map(str, own[:SOME]), *([f"{len(own) - SOME} more"] if len(own) > SOME else [])]
+        found.append(name if len(own) == often[name] else f"{name} [{', '.join(told)}]")
+    return [each for name, each in zip(chosen, found, strict=True) if name]
 
 
 def rounded_before(program: Program) -> str:

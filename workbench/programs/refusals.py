@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import Any
 
 from workbench.errors import BadInput, MissingCapability
@@ -22,6 +23,8 @@ def check_problem(problem: Any) -> None:
     """One sentence for problems that cannot be proven."""
     import cvxpy as cp
 
+    if isinstance(problem, str | PurePath):
+        raise BadInput(f"A cp.Problem is wanted, not a path; for a file, run `cutbench prove {problem}`.")
     if not isinstance(problem, cp.Problem):
         raise BadInput(
             f"A cp.Problem is wanted, not {type(problem).__name__}; give cp.Problem(objective, constraints)."

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import platform
 import re
 from collections.abc import Callable
@@ -54,6 +53,7 @@ from workbench.proofs.checker.check import FORMATS, LAST, MOST_DIGITS, WHOLE
 from workbench.proofs.checker.faults import Malformed, demand
 from workbench.proofs.checker.kinds.cuts import read_fractions
 from workbench.proofs.ends import above, below, parsed, text
+from workbench.proofs.files import files_of, spare_files, write_wholes
 from workbench.proofs.tree import Tree
 from workbench.registries import registry, settings_of
 from workbench.system.versions import installed_version
@@ -122,8 +122,11 @@ class Certificate:
         return arrays_of(self.problem), self.witnesses
 
     def save(self, stem: str | Path) -> Path:
-        """Write STEM.json and STEM.npz, each whole or not at all; returns the JSON's path. `stem` may end in either."""
-        (path, packed), (arrays, witnesses) = files_of(stem), self.packed()
+        """Write STEM.json and STEM.npz, each whole or not at all; returns the JSON's path. `stem` may end in either.
+
+        `BadInput` for files of these names that are no certificate of ours.
+        """
+        (path, packed), (arrays, witnesses) = spare_files(stem), self.packed()
         path.parent.mkdir(parents=True, exist_ok=True)
         buffer = io.BytesIO()
         hints = self.problem.hints(self.theta) if isinstance(self.problem, Hinting) else {}
@@ -133,8 +136,7 @@ class Certificate:
         header = json.dumps(self.header(arrays), indent=2, default=np.generic.item) + "\n"
         check_sizes(header, parts | named)
         np.savez_compressed(buffer, **parts, **named)
-        write_whole(packed, buffer.getvalue())
-        write_whole(path, header.encode())
+        write_wholes({path: header.encode(), packed: buffer.getvalue()})
         return path
 
     def header(self, arrays: dict[str, NDArray]) -> Numbers:
@@ -238,13 +240,6 @@ def load(path: str | Path, family: type | None = None) -> tuple[Certificate, Num
 
 def unreadable(path: Path, fault: str) -> str:
     return f"{path} is not a readable certificate ({fault}); write it again with `solve`."
-
-
-def files_of(name: str | Path) -> tuple[Path, Path]:
-    """STEM.json and STEM.npz, where `name` is STEM or either file."""
-    if not Path(name).name:
-        raise BadInput(f"{str(name)!r} names no certificate; give a name such as runs/iris.")
-    return archive.files_of(name)
 
 
 def fault_of(error: Exception) -> str:
@@ -436,14 +431,3 @@ def versions() -> dict[str, str]:
     packages = ("cutbench", "numpy", "scipy", "numba", "cvxpy", *(each.package for each in BACKENDS.values()))
     found = {package: version for package in packages if (version := installed_version(package)) is not None}
     return {"python": platform.python_version()} | found
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that a reader sees all of it or nothing."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        partial.write_bytes(content)
-        os.replace(partial, path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise BadInput(f"Cannot write {path} ({error.strerror}); choose another folder.") from None

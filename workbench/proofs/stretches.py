@@ -125,7 +125,7 @@ def refuse_others(bounds: Bounds | SmoothBounds | DyadicBounds) -> None:
     """`MissingCapability` unless r is λ/2‖θ‖² with the setting lam for λ, and no constraint is hard."""
     form = bounds.formulation
     if not isinstance(bounds.regularizer, SquaredNorm) or bounds.prices.hard or not isinstance(form, Squared):
-        name = f"{type(form).__name__} on {type(bounds.problem).__name__}"
+        name = f"{form} on {type(bounds.problem).__name__}"
         raise MissingCapability(f"A path needs λ/2 ‖w‖² and finite prices, which {name} does not have; use solve.")
 
 

@@ -3,7 +3,7 @@
     minimise  f(x)   s.t.  x ∈ base,   ⟨a, x⟩ + b ≤ 0  for all (a, b) of families too large to write
 
     x = cp.Variable(2)
-    def oracle(x_value):                        # violated members at this point, or nothing
+    def oracle(x_value):                        # violated members at this point, or []
         return [(a, b)]                         # rows; or CVXPY constraints such as a @ x + b <= 0
     problem = LazyProblem(cp.Minimize(f), [x >= -1], [LazyConstraint(x, oracle)])
     problem.solve(gap=1e-9)                     # x.value, as in CVXPY; returns a `LazySolution`
@@ -63,13 +63,13 @@ class LazyConstraint:
     """A family of constraints that an oracle generates.
 
     variables : the cp.Variables whose values the oracle gets, one argument each
-    oracle : values -> an iterable of violated members, or None. A member is
+    oracle : values -> an iterable of violated members, [] if there is none. A member is
         an affine CVXPY inequality, of any shape, or
         (a, b) : ⟨a, x⟩ + b ≤ 0 with a of the variable's shape, or one such array for each variable
     """
 
     variables: cp.Variable | Sequence[cp.Variable]
-    oracle: Callable[..., Iterable[Any] | None]  # the user's function, so its answers may be anything
+    oracle: Callable[..., Iterable[Any]]  # the user's function, so its answers may be anything
 
     def __post_init__(self):
         several = isinstance(self.variables, cp.Variable | Sequence)
@@ -258,11 +258,13 @@ class LazyProblem:
         for family in self.lazy:
             members = family.members()
             answers = family.oracle(*copies(members))
-            if answers is not None and not isinstance(answers, Iterable):
+            if answers is None:  # of a function that forgets its `return`, whose silence would count as a proof
+                raise BadInput("A lazy constraint's oracle returned None; return [] if nothing is violated.")
+            if not isinstance(answers, Iterable):
                 raise BadInput(
-                    f"A lazy constraint's oracle returned {answers!r}; return an iterable of members, or None for none."
+                    f"A lazy constraint's oracle returned {answers!r}; return an iterable of members, [] for none."
                 )
-            for answer in answers if answers is not None else ():
+            for answer in answers:
                 yield from self.read(answer, members)
 
     def read(self, answer: Any, members: tuple[cp.Variable, ...]) -> Iterable[LazyRow]:  # of the user's function

@@ -28,7 +28,7 @@ HISTORY = ("round", "lower", "upper", "gap", "cuts", "seconds")
 
 def write_report(word: str | Path, out: Path) -> Path:
     """Write the page of the run at `word` (a folder, a record or a certificate) to the file `out`."""
-    from workbench.proofs.certificate import write_whole
+    from workbench.proofs.files import write_whole
 
     out.parent.mkdir(parents=True, exist_ok=True)
     write_whole(out, render(page_of(run_at(word))).encode())
@@ -44,7 +44,7 @@ def page_of(run: Run) -> Page:
         page.add("Verdicts", verdicts(run.record["learners"]))
         page.add("F(θ) − L by pass", [excess_chart(run)])
     page.add("What is proven", proven(run, proof))
-    page.add("What holds the optimum", priced(run) if run.kind == "prove" else holders(run, proof))
+    page.add("What holds the optimum", priced(run) if run.of_program else holders(run, proof))
     page.add("The path", followed(run))
     page.add("The run", work(run))
     page.add("Causes and remarks", details(run))
@@ -97,6 +97,9 @@ def claim_of(run: Run, proof: Mapping[str, Any]) -> Claim:
         return Claim("good", "Proven", run.record["statement"])
     if proof.get("about"):
         return Claim("open", "Proven in part", proof["about"])
+    if endless(run, proof):
+        words = conclusion(proof)
+        return Claim("good", "Proven", f"{words[:1].upper()}{words[1:]}.")
     return Claim("good", "Proven", f"The optimum lies in {interval(proof)}: relative gap {small(proof['gap'])}.")
 
 
@@ -106,8 +109,10 @@ def proven(run: Run, proof: Mapping[str, Any]) -> list[Part | None]:
         return []
     exact = {name: proof.get(f"{name}_exact") for name in ("lower", "upper", "gap")}
     rows = [("optimum", f"in {interval(proof)}"), ("relative gap", small(proof["gap"]))]
-    if endless := run.kind == "prove" and proof["proven"] and all(map(math.isinf, (proof["lower"], proof["upper"]))):
-        rows = [("optimum", f"none: {str(proof['formula']).rpartition(': ')[2]}")]
+    if endless(run, proof):
+        open_ = proof["settings"]["conclusion"] == "nonconvex"
+        why = "nothing is proven about its value" if open_ else f"none: {conclusion(proof).rpartition(': ')[2]}"
+        rows = [("optimum", why)]
         rows += [("constraints", ", ".join(names))] if (names := run.record.get("because")) else []
     about = "the whole program" if proof["program"] == "whole" else proof["program"]
     rows += [("arithmetic", proof["arithmetic"]), ("certificate of kind", proof["proof"]), ("it is about", about)]
@@ -116,10 +121,26 @@ def proven(run: Run, proof: Mapping[str, Any]) -> list[Part | None]:
     parts: list[Part | None] = [Part("facts", rows=rows), Part("list", items_=sentences)]
     if proof.get("optimum"):
         parts.append(Part("folded", title="The optimum as a fraction", text=proof["optimum"]))
-    elif all(exact.values()) and not endless:
+    elif all(exact.values()) and not endless(run, proof):
         text = "\n\n".join(f"{name} = {value}" for name, value in exact.items())
         parts.append(Part("folded", title="Both ends as fractions", text=text))
     return parts
+
+
+def endless(run: Run, proof: Mapping[str, Any]) -> bool:
+    """Whether a program is proven to have no solution, no finite optimum, or an objective that is not convex."""
+    return run.of_program and bool(proof["proven"]) and all(map(math.isinf, (proof["lower"], proof["upper"])))
+
+
+def conclusion(proof: Mapping[str, Any]) -> str:
+    """The checker's words about a convex program: `no x satisfies the constraints`."""
+    return str(proof["formula"]).partition(" in K: ")[2]
+
+
+PRICES = (
+    "The price of an inequality is how much the optimum improves per unit by which the constraint is loosened. "
+    "The price of an equality has the sign of CVXPY's dual_value."
+)
 
 
 def priced(run: Run) -> list[Part | None]:
@@ -128,8 +149,7 @@ def priced(run: Run) -> list[Part | None]:
     falling = dict(sorted(prices.items(), key=lambda each: -abs(each[1])))
     values = named_numbers("Variables, one a row", ("variable", "value"), point)
     held = named_numbers("Constraints with a price, one a row", ("constraint", "price"), falling)
-    text = "A price says how fast the optimum, as that of a minimisation, falls as the constraint is loosened."
-    return [values, held, Part("text", text=text) if held else None]
+    return [values, held, Part("text", text=PRICES) if held else None]
 
 
 def numbers_in(run: Run, key: str) -> dict[str, float]:
@@ -151,9 +171,10 @@ def named_numbers(caption: str, titles: tuple[str, str], numbers: Mapping[str, f
 def asked(run: Run, proof: Mapping[str, Any]) -> list[Part | None]:
     """The formula, the settings and the sizes."""
     told = run.record.get("reference", run.record)
-    if run.kind == "prove":
+    if run.of_program:
         rows = [("program", str(run.record.get("program", "")))]
-        rows += [(name.replace("_", " "), str(count)) for name, count in run.record["sizes"].items()]
+        rows += [("the certificate says", run.record["statement"])] if run.kind == "certificate" else []
+        rows += [(name.replace("_", " "), str(count)) for name, count in sizes_of(run, proof).items()]
         rows += [(name, str(value)) for name, value in proof.get("settings", {}).items()]
         rounded = [str(each) for each in run.record.get("rounded", [])]
         kept = Part("list", items_=[f"rounded: {each}" for each in rounded]) if rounded else None
@@ -168,6 +189,14 @@ def asked(run: Run, proof: Mapping[str, Any]) -> list[Part | None]:
     own = own or formulas_in(full)
     folded = Part("folded", title="The formulation in full", text=full) if own and full else None
     return [stated(own or full), Part("facts", rows=rows), folded]
+
+
+def sizes_of(run: Run, proof: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The sizes of a convex program, from its record, or of a certificate as the checker counted them."""
+    if run.kind == "prove":
+        return run.record["sizes"]
+    named = (("rows", "n_samples"), ("size", "structure"))
+    return {name: proof[key] for name, key in named if key in proof}
 
 
 def stated(formula: str | None) -> Part | None:
@@ -317,13 +346,22 @@ def rounds_table(history: Sequence[Mapping[str, Any]]) -> Part:
     return Part("table", table=Table("Rounds, one a row", columns, lines), folded=True)
 
 
+PRECISE = ("value", "lower", "upper")  # columns whose rows differ in late digits
+
+
 def rows_table(caption: str, rows: Sequence[Mapping[str, Any]], folded: bool = False) -> Part:
     """Rows of numbers and words as they stand in a record."""
     names = [name for name in rows[0] if not isinstance(rows[0][name], list | dict)]
     numeric = {name: all(is_number(row.get(name)) for row in rows) for name in names}
     titles = {name: "λ" if name == "lam" else name.replace("_", " ") for name in names}
     columns = [Column(titles[name], "number" if numeric[name] else "") for name in names]
-    lines = [[number(row.get(n)) if numeric[n] else words(row.get(n)) for n in names] for row in rows]
+    lines = [
+        [
+            number(row.get(n), "{:.12g}" if n in PRECISE else "{:.4g}") if numeric[n] else words(row.get(n))
+            for n in names
+        ]
+        for row in rows
+    ]
     return Part("table", table=Table(caption, columns, lines), folded=folded)
 
 

@@ -20,7 +20,7 @@ def holders(run: Run, proof: dict[str, Any]) -> list[Part | None]:
     from workbench.proofs.certificate import load
     from workbench.proofs.support import explain
 
-    if run.certificate is None or run.kind == "prove" or not proof.get("proven"):
+    if run.certificate is None or run.of_program or not proof.get("proven"):
         return []
     held, _ = load(run.certificate)
     try:

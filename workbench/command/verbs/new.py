@@ -1,10 +1,12 @@
 """Write a working file to start from.
 
-KIND is problem, learner, output, formulation, solver or figure; NAME is its name, words joined by dashes.
-A problem is a file of three functions, a learner a file with `fit`; both work from anywhere. For the other kinds the
-file is the tested example of the recipe with your name, in that kind's folder of the checkout.
+KIND is problem, program, learner, output, formulation, solver or figure; NAME is its name, words joined by dashes.
+A problem is a file of three functions, a program a file with `program`, which returns a cp.Problem, a learner a file
+with `fit`; they work from anywhere. For the other kinds the file is the tested example of the recipe with your name, in
+that kind's folder of the checkout.
 
     cutbench new problem my-chunks
+    cutbench new program my-lp
     cutbench new learner my-sgd
 """
 
@@ -20,7 +22,7 @@ from workbench.command.words import json_option, verb
 from workbench.errors import BadInput, MissingCapability
 from workbench.registries import CHECKOUT, dashed
 
-ANYWHERE = ("problem", "learner")
+ANYWHERE = ("problem", "program", "learner")
 FOLDERS = {"output": "workbench/outputs", "formulation": "workbench/formulations", "solver": "workbench/solvers"}
 FOLDERS |= {"figure": "figures"}
 STARTERS = Path(__file__).parents[1] / "starters"
@@ -52,6 +54,11 @@ def command(kind: str, name: str, out: str | None, as_json: bool) -> int:
 
 NEXT = {
     "problem": ["cutbench check-oracle {path}", "cutbench solve {path} soft-margin --set lam=0.1"],
+    "program": [
+        "cutbench prove {path} --out runs/{name}",
+        "cutbench verify runs/{name}",
+        "cutbench report runs/{name}",
+    ],
     "learner": ["cutbench crosscheck iris soft-margin --set lam=0.1 --learners {path}"],
     "output": ["see docs/recipes/output.md for the tables that need a line", "cutbench list {name}"],
     "formulation": ["see docs/recipes/formulation.md for the tables that need a line", "cutbench list {name}"],

@@ -163,7 +163,7 @@ def save(folder: Any, record: dict[str, Any], thetas: Any) -> None:
 
     import numpy as np
 
-    from workbench.proofs.certificate import write_whole
+    from workbench.proofs.files import write_whole
 
     buffer = io.BytesIO()
     np.savez_compressed(buffer, lam=np.array([row["lam"] for row in record["points"]]), theta=thetas)

@@ -2,7 +2,8 @@
 
 RESULT is a certificate. DATA is a svmlight, CSV or npz file: columns with names are matched by name, and svmlight's
 indices count from 0 or 1 as in the file that the weights were learned from; --set label=NAME names the column of labels
-to compare with, and --set fill=mean fills cells of a CSV without a value with the means of the data learned from.
+to compare with, and --set fill=mean fills cells of a CSV without a value with the means of the data learned from. Rows
+without a label are predicted, too, and not compared; such a line of svmlight begins with index:value.
 Sequences are CoNLL text (.conll: a position a line, an empty line after each sequence) or an npz with X, a row for each
 position, and offsets. Weights learned on texts read new texts, in the words and frequencies of those
 learned from: a folder of files, or of a folder a label; or lines text or label<TAB>text. For any structure DATA may
@@ -133,9 +134,16 @@ def of_table(certificate: Any, header: Mapping[str, Any], data: str, settings: t
 
 
 def holds_texts(certificate: Any, data: str) -> bool:
-    """Whether DATA is a folder, or a file that is no table and no program, for weights that were learned on texts."""
+    """Whether DATA is a folder, or a file that is no table and no program, for weights that were learned on texts.
+
+    Raises
+    ------
+    BadInput : a folder for other weights, or svmlight's rows of numbers for these
+    """
     from workbench.contracts import Sourced
-    from workbench.data.readers import FORMATS
+    from workbench.data.hints import pairs_alone
+    from workbench.data.readers import FORMATS, NAMED
+    from workbench.data.tables import svmlight
 
     path = Path(data)
     learned = certificate.problem
@@ -143,7 +151,14 @@ def holds_texts(certificate: Any, data: str) -> bool:
         if path.is_dir():
             raise BadInput(f"{data} is a folder, and the weights were not learned on texts; give a data file.")
         return False
-    return path.is_dir() or (is_path(data) and path.suffix.lower() not in {*FORMATS, ".py"} - {".txt", ".tsv"})
+    suffix = path.suffix.lower()
+    numbers = FORMATS.get(suffix) is svmlight.read and (suffix != ".txt" or pairs_alone(path))
+    if numbers and path.is_file():
+        raise BadInput(
+            f"{data} holds rows of numbers (an svmlight file has lines `label index:value …`), and the weights were "
+            "learned on texts; give texts, a folder of files or one a line."
+        )
+    return path.is_dir() or (is_path(data) and suffix not in {*FORMATS, NAMED, ".py"} - {".txt", ".tsv"})
 
 
 def of_texts(certificate: Any, data: str, as_json: bool) -> int:
@@ -152,11 +167,11 @@ def of_texts(certificate: Any, data: str, as_json: bool) -> int:
 
     from workbench.data.texts import Vocabulary, to_predict
 
-    texts, topics = to_predict(data)
+    found = to_predict(data)
     vocabulary = Vocabulary.learned(certificate.problem)
     assert vocabulary is not None  # `holds_texts` looked
-    labels = None if topics is None else np.array(topics)
-    return of_rows(certificate, vocabulary.rows(texts), labels, data, as_json)
+    labels = np.array(found.topics) if found.topics else None
+    return of_rows(certificate, vocabulary.rows(found.texts), labels, data, as_json, found.remark)
 
 
 def of_named(certificate: Any, data: str, as_json: bool) -> int:
@@ -265,7 +280,7 @@ def tell(record: dict[str, Any], lines: Iterable[str], as_json: bool) -> None:
     """Print the record, or else one output a line; with --out the lines go to that file, and its name is printed."""
     out = click.get_current_context().params["out"]
     if out is not None:
-        from workbench.proofs.certificate import write_whole
+        from workbench.proofs.files import write_whole
 
         Path(out).parent.mkdir(parents=True, exist_ok=True)
         write_whole(Path(out), "".join(f"{line}\n" for line in lines).encode())

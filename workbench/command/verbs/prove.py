@@ -43,7 +43,10 @@ def command(
     folder = None if out is None else terminal.spare_folder(out, overwrite, "prove.json", "certificate.json")
     from workbench.programs.certificate import record
     from workbench.programs.prove import prove
+    from workbench.proofs.files import spare_files
 
+    if folder is not None:
+        spare_files(folder / "certificate")  # before the work, not after it
     every = backend is not None and backend.lower() == "all"
     with terminal.stdout_kept(), terminal.status(f"{file} …"):
         program, own = found_in(file, reading)

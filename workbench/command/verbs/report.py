@@ -1,8 +1,9 @@
 """Write one HTML page about a run.
 
 RUN is a folder that `solve`, `crosscheck` or `prove` wrote with --out, its record (solve.json, crosscheck.json,
-prove.json), a file with what --json printed, or a certificate. The certificate is verified anew. The page is one file
-that loads nothing: formulas, proof, verdicts with reasons and causes, figures, versions, digests, commands to repeat.
+prove.json), a file with what --json printed, or a certificate: one of its two files, or their stem. The certificate is
+verified anew. The page is one file that loads nothing: formulas, proof, verdicts with reasons and causes, figures,
+versions, digests, commands to repeat.
 
     cutbench report runs/iris-soft-margin
     cutbench report judged --out verdicts.html

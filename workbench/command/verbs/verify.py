@@ -21,7 +21,7 @@ import click
 
 import workbench.command.terminal as terminal
 from workbench.command.terminal import interval, shortened, small
-from workbench.command.words import certificate_path, json_option, problem_of, verb
+from workbench.command.words import certificate_path, json_option, names_problem, problem_of, verb
 from workbench.data.loading import load_problem
 from workbench.errors import BadInput, printed
 from workbench.registries import build, is_path, parse_settings, settings_of
@@ -45,6 +45,7 @@ def command(
 ) -> int:
     from workbench.proofs.verify import verify
 
+    check_word(Path(certificate))
     path = certificate_path(certificate)
     wanted = dict(map(expected, expect))
     if data is not None and about_program(path):
@@ -65,6 +66,41 @@ def command(
     terminal.emit(result) if options["as_json"] else print_proof(result, data, row_names(path))
     allowed = options["allow_conditional"] and not result["refuted"]
     return 0 if result["proven"] or allowed else 1
+
+
+def check_word(path: Path) -> None:
+    """`BadInput` for a word that names no certificate: a file that `prove` reads, a record, or nothing at all."""
+    from workbench.programs.files import TEXTS, defines_program
+    from workbench.proofs.files import files_of
+
+    if path.is_dir():
+        return
+    header, packed = files_of(path)
+    model = path.name.lower().endswith((*TEXTS, ".mat"))
+    if path.is_file() and (model or (path.suffix == ".py" and defines_program(path))):
+        raise BadInput(f"{path} is a program and no certificate; `cutbench prove {path} --out DIR` writes one.")
+    if header.is_file() and not packed.exists():
+        check_no_record(header)
+    missing = not (path.exists() or header.exists() or packed.exists())
+    if missing and (is_path(str(path)) or not names_problem(str(path))):
+        raise BadInput(f"There is no file or folder {path}; give a certificate's folder, or one of its two files.")
+
+
+def check_no_record(path: Path) -> None:
+    """`BadInput`, with the certificate's name, for a JSON file that is the record of a run."""
+    from workbench.command.records import content_of, kind_of, run_of
+
+    try:
+        kind = kind_of(content_of(path))
+    except BadInput:
+        return  # what is wrong with the file is said where the file is read as a certificate
+    if kind is None:
+        return
+    found = run_of(path).certificate
+    told = f"{path} is a record of `cutbench {kind}` and no certificate"
+    if found is None:
+        raise BadInput(f"{told}, and names none that is here; verify a run that was written with --out DIR.")
+    raise BadInput(f"{told}; verify {found}.")
 
 
 def about_program(certificate: Path) -> bool:

@@ -127,6 +127,7 @@ def filled(
         raise BadInput(f"{sheet.path}: column {name} holds no value to take a mean of; leave it out, drop={name}.")
     taken = np.nanmean(X, axis=0) if means is None else means
     cells = f"{counted(int(holes.sum()), 'cell')} without a value filled with the mean of the column"
+    cells += "" if means is None else " in the data learned from"
     return np.where(holes, taken, X), [cells]
 
 

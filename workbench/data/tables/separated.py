@@ -2,7 +2,8 @@
 
 Labels are the column that the user names (by its name, or by its number from 1 on); else the column called label,
 target, class or y; else the one column of words; else the last column, which must then hold whole numbers. Columns
-that the user drops are not read. All other columns are numbers, or become numbers as the user says (`prepared`).
+that the user drops are not read. All other columns are numbers, or become numbers as the user says (`prepared`). Rows
+without a label are refused unless the user leaves them out, and then nothing of them is read.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.arithmetic.arrays import as_number
+from workbench.data.hints import labelled_lines, text_command
 from workbench.data.tables.prepared import filled, gaps_in, learned_words, one_word, spread
 from workbench.data.tables.sheet import (
     COMMA,
@@ -32,17 +34,41 @@ from workbench.errors import BadInput, counted
 
 NUMBERING = re.compile(r"(.*[ _.-])?(id|no|nr|num|number|index|key|uuid)|unnamed: 0|(?-i:.*[a-z]I[Dd])", re.IGNORECASE)
 UNLABELLED = ("", *(word for word in MISSING if word not in ("none", "-")))  # these two may well be classes
+LEAVE_OUT = "unlabelled=drop"
 FEW = 5  # samples, below which different numbers say nothing
 GROUPED = re.compile(r"[+-]?\d{1,3}([ ,'’]\d{3})+(\.\d+)?", re.ASCII)  # 1,234.5 and 1 234
 
 
 def read(path: Path, asked: Asked) -> Table:
     """The inputs as floats; labels as whole numbers or texts."""
+    try:
+        return numbers_of(path, asked)
+    except BadInput as error:
+        if asked.n_inputs is None and labelled_lines(path):
+            hint = f"if its lines are label<TAB>text, {text_command(path)} reads them"
+            raise BadInput(f"{str(error).removesuffix('.')}; {hint}.") from None
+        raise
+
+
+def numbers_of(path: Path, asked: Asked) -> Table:
+    """What `read` returns, with errors that take the file for a table."""
     learned, whole = asked.columns if isinstance(asked.columns, list) else [], sheet_of(path)
-    sheet, made, remarks = spread(whole if learned else without(whole, asked.drop), asked, learned)
+    source = whole if learned else without(whole, asked.drop)
+    sheet, made, remarks = spread(source, asked, learned)
+    labels, inputs = columns_of(sheet, learned, asked, made)
+    if asked.unlabelled and asked.n_inputs is None and labels is not None and not all(labelled := given(sheet, labels)):
+        if not any(labelled):
+            raise BadInput(
+                f"{path}: {sheet.called(labels)} holds no label at all; name other labels by --set label=NAME."
+            )
+        name, rows = sheet.names[labels], [row for row, has in zip(source.rows, labelled, strict=True) if has]
+        sheet, _, remarks = spread(source._replace(rows=rows), asked, learned)
+        labels = sheet.names.index(name)
+        inputs = [j for j in range(sheet.width) if j != labels]
+        gone = labelled.count(False)
+        remarks.append(f"{counted(gone, 'sample')} without a label in {sheet.called(labels)} left out")
     if sheet.commas:
         remarks.append("decimal commas read as points")
-    labels, inputs = columns_of(sheet, learned, asked, made)
     if learned and whole.header is None:
         remarks.append(in_places(whole, learned, asked))
     numbers_only(sheet, inputs, labels, asked)
@@ -55,30 +81,38 @@ def read(path: Path, asked: Asked) -> Table:
     own = [sheet.names[j] for j in inputs] if sheet.header or asked.label or asked.drop else None
     if labels is None:
         return Table(X, None, own, remark="; ".join(filter(None, (*remarks, unlabelled(sheet, inputs, asked)))))
-    given = np.array([cells[labels].lower() not in UNLABELLED for _, cells in sheet.rows])
-    if not given.all():
+    labelled = np.array(given(sheet, labels))
+    if not labelled.all():
         if asked.n_inputs is None:
-            raise BadInput(f"{path} {first_missing(sheet, labels, given)}")
-        remarks.append(f"{counted(int(np.count_nonzero(~given)), 'sample')} without a label in {sheet.called(labels)}")
-    labelled = None if given.all() else np.flatnonzero(given)
-    if not given.any():
+            raise BadInput(f"{path} {missing_labels(sheet, labels)}")
+        missing = int(np.count_nonzero(~labelled))
+        remarks.append(f"{counted(missing, 'sample')} without a label in {sheet.called(labels)}")
+    if not labelled.any():
         return Table(X, None, own, remark="; ".join(remarks))
-    y = tidied(np.array([cells[labels] for (_, cells), has in zip(sheet.rows, given, strict=True) if has]))
+    y = tidied(np.array([cells[labels] for (_, cells), has in zip(sheet.rows, labelled, strict=True) if has]))
     place = sheet.called(labels) + (", the last" if labels == sheet.width - 1 else "")
     numbered = [] if learned else [j for k, j in enumerate(inputs) if counts(sheet.header, j, X[:, k])]
     remarks += [*([] if learned else classes_like_gaps(sheet, labels)), *(numbering(sheet, j) for j in numbered)]
-    return Table(X, y, own, place, "; ".join(filter(None, remarks)), labelled)
+    told = "; ".join(filter(None, remarks))
+    return Table(X, y, own, place, told, None if labelled.all() else np.flatnonzero(labelled))
 
 
-def first_missing(sheet: Sheet, labels: int, given: NDArray[np.bool_]) -> str:
-    """Where the first label is missing, and how many are."""
-    line, cells = sheet.rows[int(given.argmin())]
-    found, count = (
-        f"is {cells[labels]!r}, a missing value" if cells[labels] else "is missing",
-        int(np.count_nonzero(~given)),
-    )
-    fix = "add it or remove the line" if count == 1 else f"add all {count} such labels or remove the lines"
-    return f"line {line}: the label {found}; {fix}."
+def given(sheet: Sheet, labels: int) -> list[bool]:
+    """Whether each row has a label in the column `labels`."""
+    return [cells[labels].lower() not in UNLABELLED for _, cells in sheet.rows]
+
+
+def first_missing(sheet: Sheet, labels: int) -> str:
+    """Where the first label is missing."""
+    line, cells = sheet.rows[given(sheet, labels).index(False)]
+    return f"line {line}: the label is {f'{cells[labels]!r}, a missing value' if cells[labels] else 'missing'}"
+
+
+def missing_labels(sheet: Sheet, labels: int) -> str:
+    """Where the first label is missing, how many are, and what mends it."""
+    count = given(sheet, labels).count(False)
+    fix = "add it or leave the row out" if count == 1 else f"add all {count} such labels or leave the rows out"
+    return f"{first_missing(sheet, labels)}; {fix} by --set {LEAVE_OUT}."
 
 
 def classes_like_gaps(sheet: Sheet, labels: int) -> list[str]:
@@ -141,7 +175,10 @@ def beside(sheet: Sheet, inputs: list[int], asked: Asked) -> list[int]:
 
 
 def numbers_only(sheet: Sheet, inputs: list[int], labels: int | None, asked: Asked) -> None:
-    """Refuse inputs of words, and inputs without a value that the user does not have filled, all in one sentence."""
+    """Refuse inputs of words, and inputs without a value that the user does not have filled, all in one sentence.
+
+    The sentence also names labels that are missing, which alone are refused later (`missing_labels`).
+    """
     if asked.n_inputs is not None:
         words = []  # weights know the columns: a word among them is a fault of its cell
     else:
@@ -157,9 +194,14 @@ def numbers_only(sheet: Sheet, inputs: list[int], labels: int | None, asked: Ask
         found.append(empty_cells(sheet, holes))
         fixes.append("--set fill=mean")
     likely = [j for j in words if not sheet.of_names(j)] if labels is not None and asked.label is None else []
+    bare = 0 if labels is None or asked.n_inputs is not None else given(sheet, labels).count(False)
+    told = f"{sheet.path} {' and '.join(found)}, and inputs are numbers"
+    if labels is not None and bare:
+        told += f", and {first_missing(sheet, labels)}" + (f", one of {bare} such labels" if bare > 1 else "")
+        fixes.append(f"--set {LEAVE_OUT} to leave {'such rows' if bare > 1 else 'that row'} out")
     if likely:
         fixes.append(f"or --set label={sheet.word(likely[0])} if these are the labels")
-    raise BadInput(f"{sheet.path} {' and '.join(found)}, and inputs are numbers; say {', '.join(fixes)}.")
+    raise BadInput(f"{told}; say {', '.join(fixes)}.")
 
 
 def ill_written(cell: str) -> bool:

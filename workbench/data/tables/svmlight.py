@@ -1,6 +1,6 @@
 """svmlight's text: `label index:value …` a line, # before comments; indices count from 1, or from 0 if 0 occurs.
 
-Labels are all numbers or all words.
+Labels are all numbers or all words. A line to predict may lack its label and begin with `index:value`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ import numpy as np
 from scipy import sparse
 
 from workbench.arithmetic.arrays import as_number
+from workbench.data.hints import labelled_lines, text_command
 from workbench.data.tables.table import LARGEST_INDEX, Asked, Table, tidied
-from workbench.errors import BadInput
+from workbench.errors import BadInput, counted
 
 
 def read(path: Path, asked: Asked) -> Table:
     """The samples in CSR form; labels as whole numbers, other numbers, or words."""
     first = asked.columns if isinstance(asked.columns, int) else None
     labels: list[str] = []
+    labelled: list[int] = []  # the rows that have these labels
     values: list[float] = []
     columns: list[int] = []
     starts, ranked = [0], False
@@ -28,7 +30,11 @@ def read(path: Path, asked: Asked) -> Table:
             label, *entries = line.split("#")[0].split() or [""]
             if not label:
                 continue
-            labels.append(checked_label(path, number, label, labels))
+            if ":" in label and asked.n_inputs is not None:
+                entries = [label, *entries]
+            else:
+                labels.append(checked_label(path, number, label, labels))
+                labelled.append(len(starts) - 1)
             ranked = ranked or any(entry.startswith("qid:") for entry in entries)
             for entry in entries:
                 if not entry.startswith("qid:"):
@@ -47,12 +53,18 @@ def read(path: Path, asked: Asked) -> Table:
     width, known = max(columns) - first + 1, asked.n_inputs
     if known is not None and width > known:
         raise BadInput(f"{path} has features up to {max(columns)} but the weights know {known}; remove the others.")
-    X = sparse.csr_array((values, np.array(columns) - first, starts), shape=(len(labels), known or width))
+    count = len(starts) - 1
+    X = sparse.csr_array((values, np.array(columns) - first, starts), shape=(count, known or width))
+    remarks = ["qid is not used"] if ranked else []
+    if not labels:
+        return Table(X, None, first, remark="; ".join(remarks))
+    bare = count - len(labels)
+    remarks += [f"{counted(bare, 'sample')} without a label"] if bare else []
     numbers = [as_number(label) for label in labels]
     y = np.array(labels) if None in numbers else tidied(np.array(numbers, float))
-    remarks = ["qid is not used"] if ranked else []
     remarks += ["the labels are fractions, and each is a class"] if y.dtype.kind == "f" else []
-    return Table(X, y, first, "the first word of each line", "; ".join(remarks))
+    place = "the first word of each line"
+    return Table(X, y, first, place, "; ".join(remarks), np.array(labelled) if bare else None)
 
 
 def checked_label(path: Path, line: int, label: str, before: list[str]) -> str:
@@ -84,6 +96,8 @@ def index_and_value(path: Path, line: int, entry: str) -> tuple[int, float]:
 
 def remedy(path: Path, entry: str) -> str:
     """What mends a line whose `entry` is not index:value: another name for the file, if it is in another format."""
+    if labelled_lines(path):
+        return f"lines label<TAB>text are read by {text_command(path)}"
     if path.suffix.lower() == ".txt":
         with path.open(encoding="utf-8-sig") as file:
             lines = [line.split() for line in file]

@@ -49,6 +49,7 @@ class Asked(NamedTuple):
     one_hot : the user's words for the columns of a CSV that become a column of 0 and 1 a word
     fill : `mean` to fill cells of a CSV without a value, None to refuse them
     means : (n_inputs,) with which to fill; None for the means of the file itself
+    unlabelled : `drop` to leave out the rows of a CSV to learn from that have no label, None to refuse them
     """
 
     n_inputs: int | None = None
@@ -60,6 +61,7 @@ class Asked(NamedTuple):
     one_hot: tuple[str, ...] = ()
     fill: Literal["mean"] | None = None
     means: NDArray[np.float64] | None = None
+    unlabelled: Literal["drop"] | None = None
 
 
 def tidied(labels: NDArray) -> NDArray:
