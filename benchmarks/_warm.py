@@ -3,7 +3,8 @@
 A smooth form begins at the other's θ. A form with cuts begins at the other's dual weights β, which λ does not
 constrain: those of a sample are scaled until they sum to its price p_i, and a sample that had none puts all of p_i on
 its truth. So β is feasible, and passes of block ascent (solving/block_ascent/labels.py) go on from there. Chains begin
-with all weight on the truths: with cuts of another λ their passes took 1.4 times as long (400 words, λ = 1/n to 1000/n).
+with all weight on the truths: with cuts of another λ their passes took 1.4 times as long (400 words, λ = 1/n to
+1000/n).
 
 Both bounds come from the data alone, wherever a run began.
 """
