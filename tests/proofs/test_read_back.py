@@ -19,6 +19,7 @@ import workbench as wb
 from workbench.dyads.pairs import Dyads
 from workbench.errors import BadInput, MissingCapability, UnknownName
 from workbench.proofs import certificate as writing
+from workbench.proofs import files
 from workbench.proofs.any_bounds import bounds_for
 from workbench.proofs.checker.check import FORMATS
 
@@ -314,11 +315,11 @@ def test_no_half_of_a_file_stays_behind(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(BadInput, match=r"Cannot write \S*it.json \(No space left on device\); choose another folder"):
-        writing.write_whole(tmp_path / "it.json", b"{}")
+        files.write_whole(tmp_path / "it.json", b"{}")
     assert not list(tmp_path.iterdir())
     monkeypatch.undo()
     with pytest.raises(BadInput, match="Cannot write"):  # and where nothing was written at all
-        writing.write_whole(tmp_path / "no" / "such" / "it.json", b"{}")
+        files.write_whole(tmp_path / "no" / "such" / "it.json", b"{}")
 
 
 def test_a_problem_without_arrays_is_in_no_certificate():

@@ -15,7 +15,7 @@ returns (workbench/outputs), and `ExactOracle`, what `oracle.exact()` makes of i
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -26,6 +26,11 @@ from scipy import sparse
 from workbench.contracts import Ints
 from workbench.proofs.checker import whole
 from workbench.proofs.checker.whole import EXACT, bits, exact, pieces
+
+
+def objects(numbers: Iterable[Any]) -> NDArray[np.object_]:
+    """An array (n,) of Python's own numbers; beside None, NumPy takes them for nothing else."""
+    return np.array([*numbers, None], object)[:-1]
 
 
 class Ratios:
@@ -40,6 +45,11 @@ class Ratios:
 
     def __init__(self, whole: Any, unit: int):
         self.whole, self.unit = whole, unit
+
+    @classmethod
+    def of(cls, numbers: Iterable[int], unit: int) -> Ratios:
+        """The rationals `numbers` (n,) over `unit`."""
+        return cls(objects(numbers), unit)
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.whole, self.unit))
@@ -88,7 +98,7 @@ class Ratios:
     def fractions(self) -> NDArray:
         """The same numbers as an object array of `Fraction`."""
         flat = [Fraction(int(x), self.unit) for x in self.whole.ravel()]
-        return np.array([*flat, None], object)[:-1].reshape(self.whole.shape)
+        return objects(flat).reshape(self.whole.shape)
 
 
 def as_ratios(x: Any) -> Ratios:

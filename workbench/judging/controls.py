@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from workbench.contracts import Floats, Trace
+from workbench.contracts import Floats, Solver, Trace
 from workbench.judging.reference import Reference
 from workbench.judging.settling import on_its_way, settling, stands
 from workbench.registries import registry
@@ -86,7 +86,7 @@ def control(trace: Trace | None, reference: Reference, asked: Asked) -> Control:
     return Control(end, not runs or alike or (asked.moves and end >= limit))
 
 
-def own_solver(trace: Trace):
+def own_solver(trace: Trace) -> Solver | None:
     """The registered solver that left the trace, with its settings; None for a solver that no registry holds."""
     ours = registry("solver").objects
     if type(trace.method) in ours.values():
@@ -94,14 +94,14 @@ def own_solver(trace: Trace):
     return ours[trace.solver]() if trace.solver in ours else None
 
 
-def fitting(reference: Reference) -> Iterator:
+def fitting(reference: Reference) -> Iterator[Solver]:
     """All solvers of ours that take the pair."""
     for solver in registry("solver").objects.values():
         if solver().misfit(reference.formulation, reference.problem) is None:
             yield solver()
 
 
-def clean(solver, reference: Reference, passes: int, seed: int, tolerance: float) -> CleanRun:
+def clean(solver: Solver, reference: Reference, passes: int, seed: int, tolerance: float) -> CleanRun:
     """One clean run, until STOP at the latest; remembered with the reference."""
     key = repr(solver), passes, seed, tolerance
     if key not in reference.known:

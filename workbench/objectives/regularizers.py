@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.arithmetic.intervals import Interval, positive, squared
-from workbench.arithmetic.rationals import Ratios, joined
+from workbench.arithmetic.rationals import Ratios, joined, objects
 from workbench.contracts import Floats, Ints, Shape, Signed
 from workbench.errors import MissingCapability
 
@@ -130,7 +130,7 @@ def converted(constant: Any, number: type) -> Any:
     if isinstance(constant, tuple):
         return tuple(converted(each, number) for each in constant)
     if isinstance(constant, np.ndarray) and constant.dtype != bool:
-        return np.array([*map(number, constant.tolist()), None], object)[:-1]
+        return objects(map(number, constant.tolist()))
     return constant if isinstance(constant, int | np.ndarray) else number(constant)
 
 

@@ -55,7 +55,7 @@ class ExactMotif:
 
     def margin(self, w: Ratios, samples: Ints) -> Ratios:
         one = w.unit
-        return packed(
+        return Ratios.of(
             [max(one, s.max()) - own if y else max(0, one + s.max()) for y, s, own in self.added(w, samples)], one
         )
 
@@ -64,11 +64,7 @@ class ExactMotif:
         for i, (label, scores, own) in zip(samples, self.added(w, samples), strict=True):
             others = np.delete(scores, self.motif.truth[i, 1] - self.motif.spans[i, 0]) if label else scores
             found.append(max([0, *others]) - own if label else max(others))
-        return packed(found, w.unit)
+        return Ratios.of(found, w.unit)
 
     def free(self, w: Ratios, samples: Ints) -> Ratios:
-        return packed([s.max() - own if y else 0 for y, s, own in self.added(w, samples)], w.unit)
-
-
-def packed(whole: list[int], unit: int) -> Ratios:
-    return Ratios(np.array([*whole, None], object)[:-1], unit)
+        return Ratios.of([s.max() - own if y else 0 for y, s, own in self.added(w, samples)], w.unit)

@@ -54,14 +54,10 @@ class ExactViews:
 
     def margin(self, w: Ratios, samples: Ints) -> Ratios:
         found, unit = self.advantage(w, samples)
-        return packed([max(0, unit + each) for each in found], unit)
+        return Ratios.of([max(0, unit + each) for each in found], unit)
 
     def rival(self, w: Ratios, samples: Ints) -> Ratios:
-        return packed(*self.advantage(w, samples))
+        return Ratios.of(*self.advantage(w, samples))
 
     def free(self, w: Ratios, samples: Ints) -> Ratios:
-        return packed([0] * len(samples), 1)
-
-
-def packed(whole: list[int], unit: int) -> Ratios:
-    return Ratios(np.array([*whole, None], object)[:-1], unit)
+        return Ratios.of([0] * len(samples), 1)

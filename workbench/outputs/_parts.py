@@ -75,3 +75,9 @@ def summed_exactly(values: NDArray, largest: float) -> bool:
     """Whether sums up to `largest` are exact: all values multiples of one 2⁻ˢ, sums below 2⁵³ of it."""
     scales = (2.0**s for s in range(0, 53, 4))
     return any(2 * largest * s < 2.0**53 and not (values * s % 1).any() for s in scales)
+
+
+def unweighted(arrays: dict[str, NDArray], rng: np.random.Generator) -> dict[str, NDArray]:
+    """A problem's arrays without sample weights, half of the time with whole numbers for features."""
+    arrays = arrays | {"weights": np.ones(len(arrays["weights"]))}
+    return arrays | ({"data": np.round(2 * arrays["data"])} if rng.random() < 0.5 else {})

@@ -34,7 +34,7 @@ from workbench.outputs._flow import compact, paths
 from workbench.outputs._flow.exact import ExactFlow
 from workbench.outputs._flow.layout import ENTRY, EXIT, LINKS, NODE, Detections, checked_tracks, laid_out, layout
 from workbench.outputs._matching_checks import checked_price
-from workbench.outputs._parts import MOST_OUTPUTS, Parts
+from workbench.outputs._parts import MOST_OUTPUTS, Parts, unweighted
 from workbench.outputs.matching import heaviest_rival
 
 
@@ -343,11 +343,9 @@ class Flow(Parts):
     @classmethod
     def tiny(cls, rng: np.random.Generator) -> Flow:
         """A random instance small enough to enumerate, for the conformance tests."""
-        problem = cls.random(rng, int(rng.integers(2, 5)), int(rng.integers(2, 5)), 0)
-        arrays = problem.arrays() | {"weights": np.ones(problem.n_samples)}
-        if rng.random() < 0.5:
-            arrays["data"] = np.round(2 * arrays["data"])
-        return cls.from_arrays(arrays)
+        return cls.from_arrays(
+            unweighted(cls.random(rng, int(rng.integers(2, 5)), int(rng.integers(2, 5)), 0).arrays(), rng)
+        )
 
 
 def tracks_of(follows: Ints) -> list[Ints]:

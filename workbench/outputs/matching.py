@@ -43,7 +43,7 @@ from workbench.errors import BadInput, MissingCapability
 from workbench.outputs import _matching_compact, _matching_kernel
 from workbench.outputs._exact_matching import ExactMatching
 from workbench.outputs._matching_checks import checked_edges, checked_links, checked_price
-from workbench.outputs._parts import MOST_OUTPUTS, Parts
+from workbench.outputs._parts import MOST_OUTPUTS, Parts, unweighted
 
 ITSELF = _matching_kernel.ITSELF  # in a row: the annotation of the sample, which is no matching
 
@@ -348,11 +348,9 @@ class Matching(Parts):
     @classmethod
     def tiny(cls, rng: np.random.Generator) -> Matching:
         """A random instance small enough to enumerate, for the conformance tests: J, K ≤ 3."""
-        problem = cls.random(rng, int(rng.integers(2, 5)), int(rng.integers(1, 4)), 0)
-        arrays = problem.arrays() | {"weights": np.ones(problem.n_samples)}
-        if rng.random() < 0.5:
-            arrays["data"] = np.round(2 * arrays["data"])
-        return cls.from_arrays(arrays)
+        return cls.from_arrays(
+            unweighted(cls.random(rng, int(rng.integers(2, 5)), int(rng.integers(1, 4)), 0).arrays(), rng)
+        )
 
 
 def heaviest_matching(gains: Floats) -> Ints:

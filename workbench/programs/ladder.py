@@ -168,7 +168,7 @@ def plain(values: Floats) -> Ratios:
     """The nearest fractions of small denominators."""
     near = [Fraction(value).limit_denominator(PLAIN) for value in values.tolist()]
     unit = math.lcm(*(each.denominator for each in near))
-    return Ratios(np.array([*(int(each * unit) for each in near), None], object)[:-1], unit)
+    return Ratios.of((int(each * unit) for each in near), unit)
 
 
 def plain_pair(cone: ConeProgram, name: str | None, seconds: float | None) -> tuple[Ratios, Ratios] | None:

@@ -148,7 +148,7 @@ def powered(values: Ratios, powers: Ints | int) -> Ratios:
     powers = np.broadcast_to(np.asarray(powers, np.int64), values.whole.shape)
     low = min(int(powers.min(initial=0)), 0)
     shifts = [value << power for value, power in zip(values.whole.tolist(), (powers - low).tolist(), strict=True)]
-    return Ratios(np.array([*shifts, None], object)[:-1], values.unit << -low)
+    return Ratios.of(shifts, values.unit << -low)
 
 
 def nothing(size: int) -> Ratios:

@@ -189,7 +189,7 @@ def decimals(values: Floats) -> Ratios:
     parsed = [decimal(value) for value in np.asarray(values, float).tolist()]
     least = min([0, *(power for digits, power in parsed if digits)])
     whole = [digits * 10 ** (power - least) if digits else 0 for digits, power in parsed]
-    return Ratios(np.array([*whole, None], object)[:-1], 10**-least)
+    return Ratios.of(whole, 10**-least)
 
 
 def decimal(value: float) -> tuple[int, int]:

@@ -207,4 +207,4 @@ def about(value: Fraction) -> str:
 
 
 def vector_of(vector: tuple[list[int], int]) -> Ratios:
-    return Ratios(np.array([*vector[0], None], object)[:-1], vector[1])
+    return Ratios.of(vector[0], vector[1])

@@ -22,7 +22,7 @@ import numpy as np
 from scipy import sparse
 
 from workbench.arithmetic.matrices import Matrix
-from workbench.arithmetic.rationals import Ratios
+from workbench.arithmetic.rationals import Ratios, objects
 from workbench.programs.program import matrix_of
 
 ENDLESS = 1 << 20000  # stands for ∞ in the data: beyond any number that floats and their products can reach
@@ -97,7 +97,7 @@ def leaf(expression: Any, at: Point) -> Ratios:
 def numbers(values: np.ndarray, read: Read) -> Ratios:
     """The numbers of an array by `read`, whole ones as they are."""
     if values.dtype.kind in "bui":
-        return Ratios(np.array([*map(int, values.ravel().tolist()), None], object)[:-1].reshape(values.shape), 1)
+        return Ratios(objects(map(int, values.ravel().tolist())).reshape(values.shape), 1)
     flat = values.astype(float).ravel()
     endless = np.isinf(flat)
     found = read(np.where(endless, 0.0, flat))
@@ -180,7 +180,7 @@ def form(expression: Any, at: Point) -> Ratios:
         return Ratios(shaped(each.sum() if len(each) else 0, expression), unit)
     blocks = expression.block_indices or [np.array([k]) for k in range(expression.size)]
     sums = [each[np.isin(Q.rows, block) & np.isin(Q.columns, block)].sum() for block in blocks]
-    return Ratios(shaped(np.array([*sums, None], object)[:-1], expression), unit)
+    return Ratios(shaped(objects(sums), expression), unit)
 
 
 def matrix_at(constant: Any, at: Point) -> Matrix:

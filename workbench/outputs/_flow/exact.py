@@ -55,7 +55,7 @@ class ExactFlow:
         extra = np.where(flow.priced, 1 - 2 * flow.gold.astype(int), 0)[rows]  # 1 costs c⁺, −1 saves c⁻
         gains[rows] += np.array([0, plus * unit, -minus * unit], object)[extra]
         found = [best_weight(flow, gains, i) - gains[flow.own(i)].sum() for i in samples]
-        return Ratios(np.array([*found, None], object)[:-1], unit * self.costs.unit)
+        return Ratios.of(found, unit * self.costs.unit)
 
     def rival(self, w: Ratios, samples: Ints) -> Ratios:
         flow, unit = self.flow, self.arcs.unit * w.unit
@@ -63,7 +63,7 @@ class ExactFlow:
         for i in samples.tolist():
             table, truth = flow.following(gains, i), flow.truth[i, : flow.sizes[i]]
             found.append(heaviest_rival(table, truth) - worth(table, truth))
-        return Ratios(np.array([*found, None], object)[:-1], unit)
+        return Ratios.of(found, unit)
 
     def free(self, w: Ratios, samples: Ints) -> Ratios:
         """Only the truth has no loss."""

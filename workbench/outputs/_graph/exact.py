@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.arithmetic.rationals import Entries, Ratios, Rows, common, ratios
+from workbench.arithmetic.rationals import Entries, Ratios, Rows, common, objects, ratios
 from workbench.contracts import Ints
 from workbench.outputs._graph.kernels import best_tree
 from workbench.outputs._graph.labels import Scores, relaxed
@@ -38,7 +38,7 @@ class ExactPairwise:
         self.pairs = ratios(problem.pairs)
         divisors = [int(d) for d in problem.divisors]
         self.lcm = math.lcm(*divisors)
-        self.shares = np.array([*(self.lcm // d for d in divisors), None], object)[:-1]
+        self.shares = objects(self.lcm // d for d in divisors)
         self.unit = math.lcm(self.nodes.unit, self.pairs.unit)
         least = np.where(self.cost.whole > 0, self.cost.whole, 1 << 2000).min(axis=1)[problem.labels]
         lows = zip(divisors, np.minimum.reduceat(least, problem.offsets[:-1]), strict=True)
@@ -184,7 +184,7 @@ def largest_flow(problem: Any, i: int, excess: NDArray, theta: NDArray) -> NDArr
         gains[losses + 2 * ends[i] : losses + 2 * ends[i + 1]] = sent
         kernel.argmax_into(kernel.data, gains, i, np.empty(problem.width, np.int64))
         flow = sent[place] - cap[arcs]  # out of each arc's tail, negative where it comes in
-        whole = np.array([*(int(f) << shift for f in flow), None], object)[:-1]
+        whole = objects(int(f) << shift for f in flow)
         np.subtract.at(room, place, whole)
         np.subtract.at(excess, tail, whole)
         if shift == 0:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -92,6 +92,25 @@ class PassMethod(Protocol):
         ...
 
 
+@runtime_checkable
+class Telling(Protocol):
+    """An ascent that knows F and D itself, as floats.
+
+    tells : whether `risks` and `floor` take less time than proofs do
+    """
+
+    tells: bool
+
+    def risks(self, points: Sequence[Floats]) -> Floats:
+        """R at each point."""
+        ...
+
+    @property
+    def floor(self) -> float:
+        """D."""
+        ...
+
+
 class Passes:
     """Passes until the certified gap is reached, or until they stand still.
 
@@ -110,7 +129,7 @@ class Passes:
         self.ascent: PassMethod = ShardAscent(shards, family.cuts) if shards else pass_method(self.bounds, gap)
         (self.first, patient), self.raises = looks(self.ascent), RAISES
         held, tells = self.ascent, not self.bounds.prices.hard
-        self.telling = held if tells and isinstance(held, CachedBlocks | Lanes) and held.tells else None
+        self.telling = held if tells and isinstance(held, Telling) and held.tells else None
         self.first = FIRST_KNOWN if self.telling else self.first
         self.looking, self.late = 0.0, False  # seconds that both bounds took at most; no time for another pass
         self.trusted = EARLY * gap if self.telling else gap  # the estimate at which the next pass is certified
