@@ -140,9 +140,22 @@ def stated(name: str, kind: type) -> str:
     methods = [getattr(kind, each) for each in PROGRAMS if hasattr(kind, each)]
     if not methods:  # one name, several classes: WeightedRisk
         methods = [cls.program for cls in kind.__subclasses__() if cls.__module__ == kind.__module__]
-    told = "\n".join(inspect.cleandoc("\n" + inspect.getsource(each)) + "\n" for each in methods)
+    told = sources(methods)
+    if "cvxpy" not in told:
+        told += "\n" + sources(called(methods))
     head = "The declaration as it stands in the source; the tests compare it with the closed forms."
     return f"{head if 'cvxpy' in told else INNER[name]}\n\n{fenced('python', told)}"
+
+
+def sources(functions: list[Any]) -> str:
+    return "\n".join(inspect.cleandoc("\n" + inspect.getsource(each)) + "\n" for each in functions)
+
+
+def called(methods: list[Any]) -> list[Any]:
+    """The functions that methods call by name and that declare a program in CVXPY."""
+    names = [(each.__globals__, name) for each in methods for name in each.__code__.co_names]
+    found = [space.get(name) for space, name in names]
+    return [each for each in found if inspect.isfunction(each) and "cvxpy" in inspect.getsource(each)]
 
 
 @cache
