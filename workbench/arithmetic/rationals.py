@@ -29,7 +29,10 @@ from workbench.proofs.checker.whole import EXACT, bits, exact, pieces
 
 
 def objects(numbers: Iterable[Any]) -> NDArray[np.object_]:
-    """An array (n,) of Python's own numbers; beside None, NumPy takes them for nothing else."""
+    """An array (n,) of Python's whole numbers or fractions; beside None, NumPy takes them for nothing else.
+
+    (The checker, which imports nothing of this, has the like for whole numbers: checker/whole.py.)
+    """
     return np.array([*numbers, None], object)[:-1]
 
 

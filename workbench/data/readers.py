@@ -115,7 +115,7 @@ def table_problem(
     scale : `largest` to divide each input by its largest absolute entry
     unlabelled : `drop` to leave out the rows of a CSV that have no label
     """
-    table = read(path, None, None, label, words_in(drop), one_hot=words_in(one_hot), fill=fill, unlabelled=unlabelled)
+    table = read(path, label=label, drop=words_in(drop), one_hot=words_in(one_hot), fill=fill, unlabelled=unlabelled)
     if table.y is None:
         raise BadInput(f"{path} holds no labels; add a column of labels.")
     try:

@@ -6,7 +6,7 @@ over, in the problem's own terms,
     e = f(x) − L,    relative excess e / max(|L|, |U|, 1e-6 · terms),    violation = the largest of the constraints
 
 where `terms` is the sum of the sizes of the objective's terms at the proven point; where L ≤ 0 ≤ U, so that the optimum
-may be 0, the excess is absolute, and the sentence says so. The tolerance is that of violations, too, which are absolute
+may be 0, the excess is absolute, and the sentence says so. Violations are absolute, and the same tolerance is theirs.
 
 and, in order, the first that holds:
 
@@ -94,8 +94,8 @@ def terms_of(proof: Proof) -> float:
     if (x := proof.x) is None:
         return 0.0
     cone = proof.program.cone
-    quadratic = 0.0 if cone.P is None else float(np.abs(x) @ (abs(cone.P) @ np.abs(x))) / 2
-    return abs(float(proof.program.constant)) + float(np.abs(cone.q) @ np.abs(x)) + quadratic
+    sizes = np.abs(x)
+    return abs(float(proof.program.constant)) + float(np.abs(cone.q) @ sizes + sizes @ (abs(cone.P) @ sizes) / 2)
 
 
 def size_of(lower: float, upper: float, terms: float) -> float:

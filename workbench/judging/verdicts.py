@@ -38,10 +38,9 @@ history at most GRADED checkpoints are used (judging/settling.py, `chosen`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from numbers import Real
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -392,8 +391,9 @@ def is_step(thing: Any) -> bool:  # a user's
     return isinstance(thing, Report) or pair
 
 
-def handed_over(passes: Any, weights: Any, claims: Mapping[str, Any] = MappingProxyType({})) -> Report:  # a user's
-    return Report(float(passes), flat(weights), claims, shape=np.shape(weights))
+def handed_over(passes: Any, weights: Any, *claims: Any) -> Report:  # a user's
+    """A report of passes, weights, and perhaps claims about them."""
+    return Report(float(passes), flat(weights), *claims[:1], shape=np.shape(weights))
 
 
 def objective(formulation: Formulation) -> tuple[object, ...]:

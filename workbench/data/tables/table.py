@@ -22,7 +22,7 @@ Columns = int | list[str] | None
 class Table(NamedTuple):
     """Samples X (n, p), dense or sparse, their labels y (n,) or None if the file has none, and its columns.
 
-    To predict, some of a CSV's labels may be missing: then y (m,) are the labels of the samples `labelled` (m,).
+    To predict, labels of a CSV or of svmlight may be missing: then y (m,) are those of the samples `labelled` (m,).
 
     columns : svmlight's first index, 0 or 1; the names of a CSV's inputs; None without names
     label : the place of the labels in words, such as `column species`

@@ -31,7 +31,7 @@ objective has e₋ ≥ CLOSE, and chance is no rival:
 - A multiple of λ that has a reason fits as well as the one that fits best, up to CHANCE times its e and FINE, and
   either e ≤ FINE, or the two are no farther apart than NEXT. Weights that are the best of their length, as on a wrong
   sphere, are optimal for some multiple, and that may lie beside one that has a reason.
-- Features that a description by the data leaves out can be left out in WAYS ways or more, as many of as many.
+- Of features that a description by the data leaves out, there are WAYS choices of as many or more.
 - Half of a multiple of λ fits worse. With F′ = κr + R ≥ 0, half of κ has e′ ≤ (e + ρ)/(1 + ρ), ρ = R(θ)/F′(θ), for
   κr/2 + R ≥ F′/2. So where ρ ≤ WORSE · e, as where all margins are met, no smaller multiple can be told from κ.
 - A multiple of λ without a known reason is never confident, nor is that of C = 1, nor are several changes at once, nor
@@ -261,9 +261,9 @@ def verdict(given: float, findings: list[Fit], moved: float = np.inf) -> Explana
     rival = min((finding.least for finding in others), default=np.inf)
     found = best.neighbour
     by_chance = best.most > min(SURE, CHANCE * free + FINE) or (best.most > FINE and off(found) > NEXT)
+    by_chance = by_chance or found.evidence.get("ways", WAYS) < WAYS
     beside = moved > STILL and best.apart > REST * moved
     smaller = "multiple" in found.evidence and best.risk <= WORSE * max(best.most, FINE)
-    by_chance = by_chance or found.evidence.get("ways", WAYS) < WAYS
     open_to_doubt = found.name in UNSURE or "several" in found.evidence or found.size or by_chance or beside or smaller
     sure = bool(not open_to_doubt and min(rival, given) >= WORSE * best.most and given >= CLOSE)
     opening = f"The learner {found.sentence}" if sure else f"Perhaps the learner {found.sentence} (a guess)"

@@ -114,13 +114,14 @@ def ratios(suspect: Suspect) -> list[tuple[float, str, str]]:
         if all(abs(np.log(usual / ratio)) > CLOSE_BY for ratio, _, _ in named):
             saying = f"with λ {usual:.3g} times as large (C = 1, the default of many packages, in ½‖w‖² + C Σ h)"
             named.append((usual, "C = 1", saying))
-    return [(ratio, name, saying) for ratio, name, saying in named if abs(np.log(ratio)) > 0.02]
+    return [(ratio, name, saying) for ratio, name, saying in named if abs(np.log(ratio)) > CLOSE_BY]
 
 
 def with_intercepts(suspect: Suspect) -> Iterator[Neighbour]:
     """An intercept of the learner's own under another λ, named where it has a reason, else the one that fits best."""
     if not hasattr(suspect.form, "lam"):  # any form's λ
         return
+    every = ratios(suspect)
     for wide in own_intercepts(suspect):
         start = np.zeros(len(wide.hidden))
         start[~wide.hidden] = suspect.reference.theta
@@ -128,8 +129,9 @@ def with_intercepts(suspect: Suspect) -> Iterator[Neighbour]:
         kappa = best_multiple(there, "lam", (-np.inf, np.inf), ~wide.hidden)
         if kappa is None or abs(np.log(kappa)) < np.log(ELSEWHERE):
             continue
-        likely = [each for each in ratios(suspect) if abs(np.log(each[0] / kappa)) < CLOSE_BY]
-        ratio, name, saying = likely[0] if likely else (kappa, UNNAMED, f"with λ {kappa:.3g} times as large")
+        best = (kappa, UNNAMED, f"with λ {kappa:.3g} times as large")
+        nearest = min(every, key=lambda each, kappa=kappa: abs(np.log(each[0] / kappa)), default=best)
+        ratio, name, saying = nearest if abs(np.log(nearest[0] / kappa)) < CLOSE_BY else best
         yield wide._replace(
             name=f"{name}, {wide.name}",
             sentence=f"{wide.sentence}, and minimises the objective {saying}",
