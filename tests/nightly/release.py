@@ -1,7 +1,7 @@
 """What must hold before a release, one line an item: `make release-check`.
 
     versions    pyproject, the package and CITATION.cff agree, and CHANGELOG has a section with a date for this version
-    pages       docs/api.md and docs/architecture.md are what their generators write
+    pages       docs/api.md, docs/architecture.md and docs/rooms.md are what their generators write
     archives    sdist and wheel build; `twine check --strict` accepts both
     contents    the wheel has one top-level name besides its metadata, `workbench`, with py.typed and templates; the
                 sdist has tests, docs, problems and figures
@@ -54,7 +54,8 @@ def pages(_: Path) -> str:
     import tower
 
     assert text("docs/api.md") == api.page(), "run python tests/support/api.py"
-    assert text("docs/architecture.md") == tower.page(), "run python tests/support/tower.py"
+    for path, made in tower.pages().items():
+        assert path.read_text() == made, "run python tests/support/tower.py"
     return "current"
 
 

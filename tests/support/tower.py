@@ -1,6 +1,6 @@
 """Draws the house from its one list of wings, and lists its rooms by the first lines of their docstrings.
 
-`python tests/support/tower.py` rewrites both parts of docs/architecture.md, and docs/images/layers.svg;
+`python tests/support/tower.py` rewrites the tower of docs/architecture.md, the lists of docs/rooms.md, and docs/images/layers.svg;
 `tests/test_docs.py` fails if one of them is out of date.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from house import FLOORS, PACKAGE, wing_of
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGE, PICTURE = DOCS / "architecture.md", DOCS / "images" / "layers.svg"
+PAGE, ROOMS, PICTURE = DOCS / "architecture.md", DOCS / "rooms.md", DOCS / "images" / "layers.svg"
 OPEN = {"outputs", "formulations", "solvers", "learners"}  # front doors: one new file is one new entry
 SENTENCE = re.compile(r"(?<!\b[A-Z])(?<!\bet al)\. ")  # the end of a sentence, not of an initial
 LONGEST = 160  # characters of a row
@@ -87,16 +87,19 @@ def rooms() -> str:
     return "\n\n".join(parts)
 
 
-def page() -> str:
-    """docs/architecture.md with its tower and its rooms renewed."""
-    text = PAGE.read_text()
-    for name, part in {"tower": tower(), "rooms": rooms()}.items():
-        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-        head, _, rest = text.partition(begin)
-        text = f"{head}{begin}\n{part}\n{end}{rest.partition(end)[2]}"
-    return text
+def renewed(page: Path, name: str, part: str) -> str:
+    """The text of `page` with `part` between the marks `name: begin` and `name: end`."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    head, _, rest = page.read_text().partition(begin)
+    return f"{head}{begin}\n{part}\n{end}{rest.partition(end)[2]}"
+
+
+def pages() -> dict[Path, str]:
+    """docs/architecture.md with its tower, and docs/rooms.md with its lists, as the code is now."""
+    return {PAGE: renewed(PAGE, "tower", tower()), ROOMS: renewed(ROOMS, "rooms", rooms())}
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page())
+    for path, text in pages().items():
+        path.write_text(text)
     PICTURE.write_text(picture())
