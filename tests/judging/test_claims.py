@@ -20,7 +20,8 @@ def made(hard=False, upper=1.0, lower=0.0, scale=1.0):
     oracle = SimpleNamespace(argmax=lambda theta, samples: samples, rows=lambda samples, witnesses: rows)
     regularizer = SimpleNamespace(feasible=lambda theta: np.maximum(theta, 0.0), value=lambda theta: theta @ theta)
     prices = SimpleNamespace(hard=hard)
-    bounds = SimpleNamespace(regularizer=regularizer, prices=prices, oracle=oracle, samples=np.arange(2), scale=scale)
+    bounds = SimpleNamespace(regularizer=regularizer, prices=prices, oracle=oracle, samples=np.arange(2))
+    bounds.size = lambda *values: max(1e-6 * scale, *map(abs, values))
     return SimpleNamespace(bounds=bounds, upper=upper, lower=lower)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import workbench as wb
 from workbench.errors import Contradiction
-from workbench.judging.reference import CROSSED, FLOOR, reference_of
+from workbench.judging.reference import CROSSED, reference_of
 
 
 @cache
@@ -35,8 +35,8 @@ def test_an_excess_is_relative_to_the_optimum_and_knows_no_bound():
 
 def test_an_optimum_near_zero_is_measured_by_the_start():
     reference = reference_of(with_ends(1e-12, -1e-12))
-    assert reference.size == FLOOR * reference.bounds.scale
-    larger = 1.01 * FLOOR * reference.bounds.scale
+    assert reference.size == 1e-6 * reference.bounds.scale
+    larger = 1.01 * 1e-6 * reference.bounds.scale
     assert reference_of(with_ends(larger, 0.0)).size == larger
 
 

@@ -130,7 +130,11 @@ def followed(theta, monkeypatch, excess=0.0, moved=(0.0, 0.0), tolerance=1e-3):
 
     monkeypatch.setattr(alternations, "solve", solved)
     form = SimpleNamespace(
-        classes=lambda problem: SimpleNamespace(names=("a", "b")), surrogate=lambda problem, v: v.tolist(), step=step
+        start=lambda problem: np.zeros(2),
+        parted=lambda problem, theta: np.split(theta, [-2]),
+        outside=wb.KappaDifficulty().outside,
+        surrogate=lambda problem, v: v.tolist(),
+        step=step,
     )
     return alternations.alternated(np.array(theta), form, None, tolerance), solves
 
@@ -140,7 +144,7 @@ def test_costs_that_stay_where_they_are(monkeypatch):
     assert (found.verdict, found.rule, found.excess) == (AGREES, "residuals", 4e-4)
     assert found.evidence == {"excess": 4e-4, "moved": pytest.approx(5e-4), "reference_gap": 1e-9}
     assert solves == [([0.25, 0.75], 1e-3 / 3), ("the next program", 1e-3 / 3)]
-    assert found.reason.endswith("4.0e-04 (relative) above the proven optimum; the next costs are 5.0e-04 away.")
+    assert found.reason.endswith("4.0e-04 (relative) above the proven optimum; the next state is 5.0e-04 away.")
 
 
 @pytest.mark.parametrize(
@@ -173,11 +177,13 @@ def test_costs_on_the_simplex(costs, verdict, monkeypatch):
         assert solves[0][0] == [max(each, 0.0) for each in costs]
 
 
-@pytest.mark.parametrize("theta", [[1.0, 2.0, 0.5, 0.5], [1.0, 2.0, np.nan, 0.5, 0.5], [1.0, 2.0, 3.0, np.nan, 1.0]])
+@pytest.mark.parametrize(
+    "theta", [[1.0], [1.0, 2.0, 0.5, 0.5], [1.0, 2.0, np.nan, 0.5, 0.5], [1.0, 2.0, 3.0, np.nan, 1.0]]
+)
 def test_weights_and_costs_that_are_none(theta, monkeypatch):
     found, _ = followed(theta, monkeypatch)
     assert (found.verdict, found.rule, found.excess) == (FAILED, "weights", np.inf)
-    assert found.reason == "The weights must be 5 finite numbers: w, b and v."
+    assert found.reason == "The weights must be 5 finite numbers, the last 2 of them the state."
 
 
 # ── hidden states ─────────────────────────────────────────────────────────────────────────────────
@@ -200,7 +206,6 @@ def hidden(monkeypatch, thetas, value=2.0, lower=2.0, gap=1e-9, tolerance=0.25, 
     bounds = SimpleNamespace(upper=lambda theta: value, relative=lambda upper, lower: (upper - lower) / 2)
     monkeypatch.setattr(stationary, "bounds_for", lambda form, problem: bounds)
     monkeypatch.setattr(stationary, "solve", solved)
-    monkeypatch.setattr(stationary, "CompletedSSVM", lambda C, states: SimpleNamespace(C=C, states=states))
     problem = SimpleNamespace(
         n_features=2,
         n_samples=2,
@@ -209,10 +214,13 @@ def hidden(monkeypatch, thetas, value=2.0, lower=2.0, gap=1e-9, tolerance=0.25, 
         impute=lambda theta: np.array([7, 7]),
         hidden=lambda i: np.arange(1, 1 + counts[i]),
     )
-    form = SimpleNamespace(C=1.0, value=lambda problem, theta: float(np.sum(theta)))
+    form = SimpleNamespace(
+        completed=lambda states: SimpleNamespace(states=tuple(states.tolist())),
+        value=lambda problem, theta: float(np.sum(theta)),
+    )
     reference = SimpleNamespace(formulation=form, problem=problem, upper=1.0, known={})
     reports = [Report(2.0**k, np.array(theta, float)) for k, theta in enumerate(thetas)]
-    return stationary.stationary(reports, reference, tolerance), solves, reference
+    return stationary.stationary(reports, form, reference, tolerance), solves, reference
 
 
 AWAY = [[1.0, 1.0], [1.0, 0.9], [1.0, 0.8]]
@@ -271,7 +279,7 @@ def test_the_optimum_over_all_states_is_found_once_and_for_samples_that_count(mo
     assert {gap for _, gap in solves} == {0.25 / 3}
     assert reference.known["over completions"] == 2.0
     reference.known["over completions"] = 1.0
-    assert stationary.over_completions(1.0, reference, 0.25) == 1.0
+    assert stationary.over_completions(reference.formulation, reference, 0.25) == 1.0
     found, solves, _ = hidden(monkeypatch, AWAY, weights=(0.0, 1.0))
     assert [states for states, gap in solves[1:]] == [(1, 1), (1, 2), (1, 3)]
     assert "above the optimum over all states" in found.reason

@@ -6,7 +6,7 @@ listings       Listing                             all cuts of single labels, as
 problems       Problem and its capabilities        data and an output structure: features, loss, argmax
 proving        Exact, Placing, …                   what proofs ask of a problem besides
 regularizers   Regularizer, Shape                  the term of F that depends on no sample
-formulations   CutForm, SmoothForm, Majorized, Search, Factored, TextForm
+formulations   CutForm, SmoothForm, Majorized (Completing, Stateful), Search, Factored, TextForm
 relations      Change, Row, Related               how an optimum moves with the data
 sources        Shown, Sourced                     base classes: a problem at a prompt, and what its file told
 solvers        Solver, Trace                       a stochastic method of ours, and the record of its run
@@ -27,6 +27,7 @@ from workbench.contracts.cuts import (
     SlopesAndOffsets,
 )
 from workbench.contracts.formulations import (
+    Completing,
     CutConstraints,
     CutForm,
     Declared,
@@ -41,6 +42,7 @@ from workbench.contracts.formulations import (
     Search,
     SmoothForm,
     Squared,
+    Stateful,
     TextForm,
     text_alone,
 )
@@ -122,6 +124,7 @@ __all__ = [
     "Clipped",
     "Compact",
     "CompactHinge",
+    "Completing",
     "Conditional",
     "Conditioned",
     "Costed",
@@ -189,6 +192,7 @@ __all__ = [
     "Sourced",
     "Squared",
     "State",
+    "Stateful",
     "Stored",
     "Terms",
     "TextForm",

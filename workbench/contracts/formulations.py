@@ -116,6 +116,35 @@ class Majorized(Protocol):
 
 
 @runtime_checkable
+class Completing(Majorized, Protocol):
+    """An alternation that lowers F(θ) = min over the hidden states s of a convex F(θ; s), s of all samples together.
+
+    F(·; s) ≥ F, with equality at θ for the best states of θ, so θ is stationary if it minimises F(·; s) for these. A
+    learner of θ is judged by this (judging/stationary.py).
+    """
+
+    def completed(self, states: Ints) -> CutForm:
+        """The convex program F(·; s), states s (n,)."""
+        ...
+
+
+@runtime_checkable
+class Stateful(Majorized, Protocol):
+    """An alternation whose state is learned beside the weights and lowers no objective.
+
+    A learner of both is judged by how far each is from what the other asks for (judging/alternations.py).
+    """
+
+    def parted(self, problem: Problem, theta: Floats) -> tuple[Floats, Floats]:
+        """What a learner returns, (weights, state)."""
+        ...
+
+    def outside(self, problem: Problem, state: Floats) -> str:
+        """Why the state is not allowed, in a sentence; "" if it is."""
+        ...
+
+
+@runtime_checkable
 class Search(Protocol):
     """min ½‖θ‖² + Σ_i min(c_i h_i(θ), κ_i): terms that may be given up at a charge, found by exhaustive search."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.contracts.problems import Labelled, Problem
-from workbench.errors import counted
+from workbench.errors import counted, printed
 
 
 class Shown:
@@ -23,6 +23,7 @@ class Sourced(Shown):
     idf : the inverse document frequency of each word, where the inputs were made of texts
     scales : the number by which each input was divided, where the inputs were scaled
     pixels : [rows, columns], where the inputs of a sample, or of a place, are a picture
+    found_at : where each sample stands in its source: the number of its first line, or the name of its file
     reading : how the file was read, one line for the user; not kept
     """
 
@@ -30,11 +31,20 @@ class Sourced(Shown):
     idf: list[float] | None = None
     scales: list[float] | None = None
     pixels: list[int] | None = None
+    found_at: list[int] | list[str] | None = None
     reading: str = ""
 
-    KEPT = ("columns", "idf", "scales", "pixels")
+    KEPT = ("columns", "idf", "scales", "pixels", "found_at")
 
     @property
     def names(self) -> list[str] | None:
         """The names of the inputs, if the source has any."""
         return self.columns if isinstance(self.columns, list) else None
+
+    def where(self: Problem, sample: int) -> str:
+        """`line 12`, or the name of the file of a sample's text; "" where the source tells none, or tells nonsense."""
+        places = getattr(self, "found_at", None)  # as a certificate has them, which nobody has checked
+        found = places[sample] if isinstance(places, list) and len(places) == self.n_samples else None
+        if isinstance(found, int) and not isinstance(found, bool):
+            return f"line {found}"
+        return printed(found) if isinstance(found, str) else ""

@@ -26,6 +26,8 @@ from workbench.formulations.fixed_cost import FixedCostLearning
 from workbench.objectives.difficulty import FOLDS, MEASURES, STEPS, Model
 from workbench.objectives.factorings import reachable
 
+ROUNDING = 1e-6  # of costs that a learner hands over
+
 Difficulty = Literal[
     "kappa",
     "non-generalisability",
@@ -77,6 +79,17 @@ class KappaDifficulty(CostSettings):
         D = MEASURES[self.difficulty](self.model(problem, theta, state), self, state, solve)
         v = STEPS[self.step_rule](D, state, reachable(problem, classes))
         return v, {"v": state.tolist(), "difficulty": D.tolist()}
+
+    def parted(self, problem: Any, theta: Floats) -> tuple[Floats, Floats]:
+        """θ = (w, b, v), as ((w, b), v)."""
+        weights, v = np.split(theta, [-len(self.classes(problem).names)])
+        return weights, v
+
+    def outside(self, problem: Any, state: Floats) -> str:
+        """Whether costs v leave the simplex by more than rounding, in a sentence."""
+        if state.min() >= -ROUNDING and abs(state.sum() - 1) <= ROUNDING:
+            return ""
+        return f"Its costs are not on the simplex: least {state.min():.1e}, sum {state.sum():.6g}."
 
     def model(self, problem: Any, theta: Floats, state: Floats) -> Model:
         """What θ predicts on all samples."""

@@ -151,6 +151,7 @@ class MixedProgram(NamedTuple):
 class Restarted:
     """Weights alone, learned from the states `first(problem, number)`, number = 0, …, `starts` − 1."""
 
+    C: float
     starts: int
     first: Callable[[Any, int], Floats]
 
@@ -163,6 +164,10 @@ class Restarted:
 
     def start(self, problem: Any) -> Floats:
         return self.first(problem, 0)
+
+    def completed(self, states: Ints) -> CompletedSSVM:
+        """The convex program with these hidden states (n,)."""
+        return CompletedSSVM(self.C, tuple(states.tolist()))
 
     def restarts(self, problem: Any) -> list[Floats]:
         """The other first states."""
@@ -192,7 +197,7 @@ class LatentSSVM(Restarted):
         return drawn(problem, self.start_seed, number).astype(float)
 
     def surrogate(self, problem: Any, state: Floats) -> CompletedSSVM:
-        return CompletedSSVM(self.C, tuple(state.astype(int)))
+        return self.completed(state.astype(np.int64))
 
     def step(
         self, problem: Any, theta: Floats, state: Floats, solve: Callable[[Any], Any]

@@ -45,7 +45,7 @@ def contradicted(reports: Sequence[Report], uppers: Floats, reference: Reference
         if claims and not sentence:
             r = bounds.regularizer if bounds.prices.hard and not isinstance(bounds, UNSTATED) else None
             value = float(upper if r is None else r.value(report.theta))
-            sentence = false_claim(claims, value, reference, max(abs(value), abs(reference.upper), bounds.scale * 1e-6))
+            sentence = false_claim(claims, value, reference, bounds.size(value, reference.upper))
         evidence |= {f"reported_{key}": number for key, number in claims.items() if np.isfinite(number)}
     if reports[-1].claims.get("dual") is not None:
         fault, found = dual_fault(reports[-1], bounds)

@@ -30,7 +30,6 @@ from workbench.proofs.certificate import Certificate
 
 Formulation = CutForm | SmoothForm | Majorized | Search | Factored | TextForm
 CROSSED = 1e-9  # of the size: bounds of sound oracles are rounded outward and cross by nothing at all
-FLOOR = 1e-6  # of F(0), the least size (`Bounds.gap`)
 
 
 class Beyond(NamedTuple):
@@ -93,7 +92,7 @@ class Reference:
     @cached_property
     def size(self) -> float:
         """What an excess is divided by."""
-        return max(abs(self.upper), abs(self.lower), FLOOR * abs(self.bounds.scale)) or 1.0
+        return self.bounds.size(self.upper, self.lower) or 1.0
 
     @property
     def certified(self) -> bool:

@@ -1,4 +1,4 @@
-"""A learner of hidden states (`latent-ssvm`, `self-paced-latent`) is judged by stationarity of the whole.
+"""A learner of hidden states (`Completing`: `latent-ssvm`, `self-paced-latent`) is judged by stationarity of the whole.
 
 F is a difference of convex functions. With the states h at their best for θ, F(·; h) ≥ F is convex and touches F at θ
 (formulations/latent_ssvm.py). θ is stationary, where CCCP ends, if θ minimises F(·; h):
@@ -19,9 +19,7 @@ from typing import Protocol, cast
 
 import numpy as np
 
-from workbench.contracts import Latent, Problem
-from workbench.formulations.latent_ssvm import CompletedSSVM, LatentSSVM
-from workbench.formulations.self_paced_latent import SelfPacedLatent
+from workbench.contracts import Completing, Latent, Problem
 from workbench.judging.reference import Reference
 from workbench.judging.reports import Report
 from workbench.judging.settling import ended
@@ -36,14 +34,13 @@ class Hiding(Problem, Latent, Protocol):
     """A problem that hides states."""
 
 
-def stationary(reports: list[Report], reference: Reference, tolerance: float) -> Verdict:
+def stationary(reports: list[Report], form: Completing, reference: Reference, tolerance: float) -> Verdict:
     """The verdict on the weights of a learner whose samples hide variables."""
-    form, problem = cast("LatentSSVM | SelfPacedLatent", reference.formulation), cast("Hiding", reference.problem)
-    theta = reports[-1].theta
+    problem, theta = cast("Hiding", reference.problem), reports[-1].theta
     if theta.shape != (problem.n_features,) or not np.isfinite(theta).all():
         sentence = f"The weights must be {problem.n_features} finite numbers."
         return Verdict(FAILED, np.inf, sentence, rule="weights")
-    convex = CompletedSSVM(form.C, tuple(problem.impute(theta).tolist()))
+    convex = form.completed(problem.impute(theta))
     bounds, best = bounds_for(convex, problem), solve(convex, problem, gap=tolerance / 3)
     value = bounds.upper(theta)
     excess, absolute = bounds.relative(value, best.lower), value - best.lower
@@ -52,14 +49,14 @@ def stationary(reports: list[Report], reference: Reference, tolerance: float) ->
     evidence |= {"passes": float(reports[-1].passes), "beyond_reference": bounds.relative(value, reference.upper)}
     told = f"at its own best states it is {excess:.1e} (relative) above the proven optimum of the convex program"
     told = f"{told}; its objective {value:.6g} is {apart(evidence['beyond_reference'])} the end of the certified CCCP"
-    if (least := over_completions(form.C, reference, tolerance)) is not None:
+    if (least := over_completions(form, reference, tolerance)) is not None:
         evidence["beyond_optimum"] = bounds.relative(value, least)
         told += f", {evidence['beyond_optimum']:.1e} above the optimum over all states"
     if excess <= threshold:
         return Verdict(AGREES, excess, f"Stationary: {told}.", evidence, "residuals", absolute)
     if not np.isnan(ended(reports)):
         return Verdict(DISAGREES, excess, f"It stops where nothing is stationary: {told}.", evidence, "ended", absolute)
-    rise = form.value(problem, reports[-1].theta) - form.value(problem, reports[0].theta)
+    rise = form.value(problem, theta) - form.value(problem, reports[0].theta)
     if rise > tolerance * abs(value):
         sentence = f"Its objective rose by {rise:.1e} from its first checkpoint to its last; {told}."
         return Verdict(NOT_CONVERGED, excess, sentence, evidence, "history", absolute)
@@ -70,7 +67,7 @@ def apart(relative: float) -> str:
     return f"{abs(relative):.1e} {'above' if relative > 0 else 'below'}"
 
 
-def over_completions(C: float, reference: Reference, tolerance: float) -> float | None:
+def over_completions(form: Completing, reference: Reference, tolerance: float) -> float | None:
     """A proven lower bound on min F by enumeration of all states, or None where there are more than MOST."""
     problem = cast("Hiding", reference.problem)
     known = reference.known
@@ -80,10 +77,10 @@ def over_completions(C: float, reference: Reference, tolerance: float) -> float 
     if "over completions" not in known:
         choices = [problem.hidden(i) if there[i] else problem.hidden(i)[:1] for i in range(problem.n_samples)]
         every = itertools.product(*choices)
-        known["over completions"] = min(optimum(C, states, reference, tolerance) for states in every)
+        known["over completions"] = min(optimum(form, states, reference, tolerance) for states in every)
     return known["over completions"]
 
 
-def optimum(C: float, states: tuple[int, ...], reference: Reference, tolerance: float) -> float:
+def optimum(form: Completing, states: tuple[int, ...], reference: Reference, tolerance: float) -> float:
     """The proven lower bound at given states."""
-    return solve(CompletedSSVM(C, tuple(map(int, states))), reference.problem, gap=tolerance / 3).lower
+    return solve(form.completed(np.array(states, np.int64)), reference.problem, gap=tolerance / 3).lower

@@ -28,8 +28,9 @@ scaled data the excess of block-coordinate Frank–Wolfe can fall slower than t^
 problems the weights still move, and clean runs are as flat as the learner. The price is delay: a learner on its way to
 a wrong limit is `not converged` until its weights are close to that limit.
 
-A solver that learns from its mistakes, a learner of costs set by difficulty, and a learner of hidden states have no
-optimum to reach: see judging/mistakes.py, judging/alternations.py and judging/stationary.py. A single θ has no history,
+A solver that learns from its mistakes, a learner of a state beside its weights, and a learner of hidden states have no
+optimum to reach: see judging/mistakes.py, judging/alternations.py (`Stateful` formulations) and judging/stationary.py
+(`Completing` ones). A single θ has no history,
 so a θ above the tolerance is `not converged` whatever its excess is. To get another verdict, pass the answers under
 growing budgets, [(passes, θ), …]: with two to four answers, settled means that e changed by less than 1 % while the
 budget at least doubled, and the weights rest, too: a slow learner's first passes change e by as little. Of a long
@@ -38,7 +39,7 @@ history at most GRADED checkpoints are used (judging/settling.py, `chosen`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from numbers import Real
 from typing import TYPE_CHECKING, Any, cast
@@ -46,11 +47,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from workbench.arithmetic.arrays import LARGEST
-from workbench.contracts import CutForm, Floats, Labelled, SmoothForm, Trace, text_alone
+from workbench.contracts import Completing, CutForm, Floats, Labelled, SmoothForm, Stateful, Trace, text_alone
 from workbench.errors import BadInput, NotSeparable
-from workbench.formulations.kappa_difficulty import KappaDifficulty
-from workbench.formulations.latent_ssvm import LatentSSVM
-from workbench.formulations.self_paced_latent import SelfPacedLatent
 from workbench.judging.alternations import alternated
 from workbench.judging.claims import DRIFT, contradicted
 from workbench.judging.controls import Asked, control
@@ -128,10 +126,10 @@ def crosscheck(
         return Verdict(FAILED, np.inf, f"The learner crashed: {told}", rule="crash")
     trace = learned if isinstance(learned, Trace) else None
     reports = history(learned)
-    if isinstance(reference.formulation, KappaDifficulty):
-        return alternated(reports[-1].theta, reference.formulation, reference.problem, tolerance)
-    if isinstance(reference.formulation, LatentSSVM | SelfPacedLatent):
-        return stationary(reports, reference, tolerance)
+    if isinstance(form := reference.formulation, Stateful):
+        return alternated(reports[-1].theta, form, reference.problem, tolerance)
+    if isinstance(form, Completing):
+        return stationary(reports, form, reference, tolerance)
     if refusal := unusable(reports, own_objective(learned), reference):
         return refusal
     if text_alone(reference.formulation):
@@ -139,7 +137,7 @@ def crosscheck(
 
         return crosscheck_text(reports, reference, tolerance)
     hearing = Hearing(chosen(reports), trace, reference, tolerance, alone)
-    for rule in (hearing.contradicted, hearing.near, hearing.too_slow, hearing.ended, hearing.open):
+    for rule in hearing.rules:
         if verdict := rule():
             return verdict
     return hearing.stays()
@@ -263,6 +261,12 @@ class Hearing:
             told = {"drift": float(trace.drift[-1]), "bound": float(trace.bound[-1])}
             self.evidence |= {key: number for key, number in told.items() if np.isfinite(number)}
 
+    @property
+    def rules(self) -> tuple[Callable[[], Verdict | None], ...]:
+        """In order; each has a verdict where it applies and None where it does not. If none applies, `stays` does."""
+        ends = self.contradicted, self.near, self.too_slow, self.infeasible
+        return *ends, self.ended, self.single, self.unsettled
+
     def verdict(self, name: str, rule: str, fact: str, rest: str = "") -> Verdict:
         """The verdict with the reason `fact`, or `fact; rest` where something is open or asked for."""
         reason = f"{fact}; {rest}." if rest else f"{fact}."
@@ -292,7 +296,7 @@ class Hearing:
 
     def ended(self) -> Verdict | None:
         """`disagrees` if the learner has stopped by itself above the optimum; `not converged` if it only pauses."""
-        if not np.isfinite(self.uppers[-1]) or np.isnan(since := ended(self.reports)):
+        if np.isnan(since := ended(self.reports)):
             return None
         told = f"its weights are the same from pass {since:g} to pass {self.passes[-1]:g}"
         if self.alone and np.count_nonzero(self.passes >= since) < RESTS:
@@ -304,17 +308,23 @@ class Hearing:
         self.needed = np.inf
         return self.verdict(DISAGREES, "ended", f"{self.far}, and it stops by itself there: {told}")
 
-    def open(self) -> Verdict | None:
-        """The verdict if no other rule holds: `not converged`, or for a settled history what `stays` says."""
-        if not np.isfinite(self.uppers[-1]):
-            missed = self.evidence.get("violation")
-            told = "" if missed is None else f", a constraint is missed by {missed:.1e}"
-            return self.verdict(NOT_CONVERGED, "feasibility", f"Its weights are not feasible{told}")
-        if len(self.passes) < 2:
-            told = (
-                "one answer tells neither whether it moves nor why: give [(passes, weights), …], or `judge` the learner"
-            )
-            return self.verdict(NOT_CONVERGED, "history", self.far, told)
+    def infeasible(self) -> Verdict | None:
+        """`not converged` where F(θ) = ∞ though no rule accuses: a constraint may yet be met."""
+        if np.isfinite(self.uppers[-1]):
+            return None
+        missed = self.evidence.get("violation")
+        told = "" if missed is None else f", a constraint is missed by {missed:.1e}"
+        return self.verdict(NOT_CONVERGED, "feasibility", f"Its weights are not feasible{told}")
+
+    def single(self) -> Verdict | None:
+        """`not converged` for one answer, which has no history."""
+        if len(self.passes) > 1:
+            return None
+        told = "one answer tells neither whether it moves nor why: give [(passes, weights), …], or `judge` the learner"
+        return self.verdict(NOT_CONVERGED, "history", self.far, told)
+
+    def unsettled(self) -> Verdict | None:
+        """`not converged` for a history whose excess falls, or whose weights are on their way."""
         curve = settling(self.passes, self.excesses, self.threshold * self.reference.size)
         self.evidence |= {"limit": curve.limit, "misfit": curve.misfit, "power": curve.power}
         self.evidence["doubling"] = doubling(self.passes, self.excesses)

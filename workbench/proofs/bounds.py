@@ -143,11 +143,20 @@ class Both(ABC):
         return self.relative(upper, lower)
 
     def relative(self, upper: float, lower: float) -> float:
-        """(upper − lower)/max(|upper|, |lower|, 1e-6·F(0)), or 0 if all three vanish; ∞ if not finite."""
+        """(upper − lower)/max(|upper|, |lower|, 1e-6·|F(0)|), or 0 if all three vanish; ∞ if not finite."""
         if not np.isfinite(upper - lower):
             return float("inf")
-        size = max(abs(upper), abs(lower), 1e-6 * abs(self.scale))
+        size = self.size(upper, lower)
         return float((upper - lower) / size) if size > 0 else 0.0
+
+    @property
+    def floor(self) -> float:
+        """1e-6·|F(0)|, the least size that a gap or an excess is relative to: F may be 0 at its minimum."""
+        return 1e-6 * abs(self.scale)
+
+    def size(self, *values: float) -> float:
+        """max(|values|, floor), what differences of these values of F are relative to; 0 only if all vanish."""
+        return max(self.floor, *map(abs, values))
 
 
 class Bounds(Both):

@@ -113,7 +113,7 @@ class Searching:
     @property
     def target(self) -> float:
         """A node that reaches it need not be split: a little more than the gap asks for."""
-        return self.value - 0.9 * self.gap * max(self.value, 1e-6 * self.bounds.scale)
+        return self.value - 0.9 * self.gap * self.bounds.size(self.value)
 
     @property
     def stopped(self) -> bool:

@@ -121,7 +121,7 @@ def break_points(
         raise MissingCapability(f"{name} has no maxima over cuts, so its path has no break points; leave them out.")
     clock, follower = Clock(), Follower(formulation, problem, observe)
     knots = list(follower.down(greatest, least))[::-1]
-    stretches = [Stretch(*pair, follower.walk.floor) for pair in pairwise(knots)]
+    stretches = [Stretch(*pair, follower.walk.bounds.floor) for pair in pairwise(knots)]
     gaps = np.array([each.straight for each in stretches])
     found = formulation, problem, knots, stretches, gaps, follower.breaks, follower.cuts
     return ExactPath(*found, cpu_seconds=clock.cpu_seconds)

@@ -117,8 +117,7 @@ def solved_text(bounds: TextBounds, request: Request, clock: Clock) -> Solution:
     lazy = TextProblem(bounds)
     repair = None if bounds.text.xi is None else lazy.lifted
     options = {"time_limit": request.time_limit, "max_rounds": request.max_rounds, "observe": request.observe}
-    floor = 1e-6 * abs(bounds.scale)
-    found = lazy.solve(request.gap / 4, request.backend, floor=floor, repair=repair, prove=False, **options)
+    found = lazy.solve(request.gap / 4, request.backend, floor=bounds.floor, repair=repair, prove=False, **options)
     proof, theta = proven(lazy, request.gap, request.time_limit)
     lower = -np.inf if proof is None or proof.lower is None else below(proof.lower)
     upper = np.inf if proof is None or proof.upper is None else above(proof.upper)

@@ -344,7 +344,7 @@ def estimated(ascent: PassMethod, bounds: Bounds) -> float:
     size = ascent.known
     if np.isinf(size):
         size = float(bounds.regularizer.value(bounds.regularizer.feasible(ascent.theta))) + ascent.risk
-    return ascent.gap / max(abs(size), 1e-6 * abs(bounds.scale), np.finfo(float).tiny)
+    return ascent.gap / max(bounds.size(size), np.finfo(float).tiny)
 
 
 def pass_method(bounds: Bounds, wanted: float = 0.0) -> PassMethod:
