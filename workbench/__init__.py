@@ -57,6 +57,7 @@ _HOMES = {
     "read_fasta": "data.fasta",
     "novelty": "objectives.least_change",
     "novelties": "objectives.least_change",
+    "novelty_programs": "objectives.novelty_program",
     "uncertainty": "objectives.criteria",
     "prove": "programs.prove",
     "infeasible": "programs.explain",

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import workbench as wb
 from workbench.command.cli import cli
-from workbench.formulations._novelty import least_change_program
+from workbench.objectives.novelty_program import least_change_program
 from workbench.objectives.pacing import novelty_of, rivals
 from workbench.proofs.certificate import load
 

@@ -174,7 +174,7 @@ ABOUT = {  # the certificates by chance that run a module, by words of their nam
     "balls": "crf|weighted",
     "kinds/cuts": "soft|hard|perceptron|completed|cost",
     "checker/regularizers": "cost|graph|soft",
-    **dict.fromkeys(("checker/program", "contracts", "checker/whole"), "of (multiclass|motif|flow|tree)"),
+    **dict.fromkeys(("checker/learning", "contracts", "checker/whole"), "of (multiclass|motif|flow|tree)"),
     "check": "of multiclass|program (optimal|infeasible)",
 }
 DIRECT = {  # what calls a module by itself, and comes first

@@ -15,8 +15,8 @@ import workbench as wb
 from workbench.arithmetic import compiled
 from workbench.backends import solve_cvxpy
 from workbench.errors import BackendFailed
-from workbench.formulations._novelty import least_change_program
 from workbench.objectives import least_change
+from workbench.objectives.novelty_program import least_change_program
 from workbench.proofs.bounds import Bounds
 from workbench.registries import registry
 

@@ -14,9 +14,9 @@ from motif_helpers import tiny
 import workbench as wb
 from workbench.command.cli import cli
 from workbench.formulations import self_paced_latent
-from workbench.formulations._novelty import least_change_program
 from workbench.formulations.self_paced_latent import LAST, WARM, Pace
 from workbench.objectives import pacing
+from workbench.objectives.novelty_program import least_change_program
 from workbench.objectives.pacing import (
     admitted,
     checked_shares,
@@ -331,3 +331,22 @@ def test_a_criterion_is_a_setting_of_its_own():
 def test_bad_settings_are_one_sentence(setting, message):
     with pytest.raises(wb.BadInput, match=message):
         wb.SelfPacedLatent(**setting)
+
+
+def test_programs_of_a_sample_are_those_that_novelty_solves():
+    """The least of their optima, over hidden states; without hidden states there is one."""
+    problem, rng = tiny(3)
+    w = 0.5 * rng.normal(size=problem.n_features)
+    found = wb.novelty(problem, w)
+    for i in range(problem.n_samples):
+        programs = wb.novelty_programs(problem, w, i)
+        values = [each.solve(solver="CLARABEL") for each, _ in programs]
+        assert len(programs) == problem.n_hidden[i]
+        assert found.values[i] == pytest.approx(min(values), rel=1e-5, abs=1e-8)
+    plain = dict(wb.registry("output").items())["multiclass"].tiny(rng)
+    zeros = np.zeros(plain.n_features)
+    ((program, delta),) = wb.novelty_programs(plain, zeros, 2)
+    assert program.solve(solver="CLARABEL") == pytest.approx(wb.novelty(plain, zeros, [2]).values[0])
+    assert delta.shape == (plain.n_features,)
+    with pytest.raises(wb.BadInput, match="There is no sample 99"):
+        wb.novelty_programs(plain, zeros, 99)

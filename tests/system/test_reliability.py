@@ -25,7 +25,7 @@ import workbench as wb
 from workbench.arithmetic import machine
 from workbench.backends import BACKENDS
 from workbench.backends.cone import Answer, ConeProgram
-from workbench.backends.watching import watched
+from workbench.backends.limits import watched
 from workbench.command import pictures, tables
 from workbench.command.cli import cli
 from workbench.command.exits import Interrupted

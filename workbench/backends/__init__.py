@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from workbench.backends.adapter import Backend, supports
 from workbench.backends.cone import Answer, ConeProgram
+from workbench.backends.limits import STOPPED, watched
 from workbench.backends.registry import BACKENDS, backend
 from workbench.backends.through_cvxpy import solve_cvxpy
-from workbench.backends.watching import STOPPED, watched
 
 __all__ = ["BACKENDS", "STOPPED", "Answer", "Backend", "ConeProgram", "backend", "solve_cvxpy", "supports", "watched"]

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from workbench.backends.cone import Answer, ConeProgram, bounds_as_rows, flat, of_length
-from workbench.backends.watching import Adapter, watched
+from workbench.backends.limits import Adapter, watched
 from workbench.errors import BackendFailed, MissingCapability, printable
 from workbench.system.alarm import Late, TimeIsUp
 from workbench.system.memory import limit

@@ -6,8 +6,8 @@ with a_z = Φ(x_i, y_i, h) − Φ(x_i, ŷ, ĥ): one least-distance program a hid
 
     min ½‖δ‖²  s.t.  Aδ ≥ b  (b = Δ − Aw),        dual  max over λ ≥ 0 of ⟨b, λ⟩ − ½‖Aᵀλ‖²,      δ = Aᵀλ.
 
-Nov_i = 0 exactly if the slack ξ_i is 0. formulations/_novelty.py declares this program in CVXPY; the functions below
-solve it in batches.
+Nov_i = 0 exactly if the slack ξ_i is 0. objectives/novelty_program.py declares this program in CVXPY; the functions
+below solve it in batches.
 
 *Proof* (`proven_ends`). An answer counts if it is proven, rounding errors counted against it: `upper` is ½‖δ‖² of a δ
 that keeps all rows, `lower` is ⟨b, λ⟩²/(2‖Aᵀλ‖²), the best dual value of a multiple of λ ≥ 0, and both must be alike.
@@ -25,7 +25,7 @@ less than rounding may have done, contradict each other.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -252,6 +252,14 @@ def novelty(
 
     oracle : of a formulation with θ = (w, b, …), more weights than features; δ changes w, and the others stay
     """
+    programs_of = listed_programs(problem, theta, oracle)
+    return novelties([programs_of(i) for i in chosen_samples(samples, problem.n_samples)])
+
+
+def listed_programs(
+    problem: Problem, theta: ArrayLike, oracle: Oracle | None = None
+) -> Callable[[int], list[tuple[Floats, Floats]]]:
+    """A function of a sample: the rows and needs of each of its programs."""
     if not isinstance(problem, Enumerable):
         raise MissingCapability(f"Novelty needs all outputs listed and {type(problem).__name__} has no `outputs`.")
     w, dim = np.asarray(theta, float).ravel(), problem.n_features if oracle is None else oracle.dim
@@ -259,7 +267,7 @@ def novelty(
         raise BadInput(f"The weights have {w.size} entries but the problem needs {dim}; give that many.")
     programs = hidden_rivals if isinstance(problem, Latent) else one_state
     programs = programs if oracle is None else partial(rivals_beside, oracle)
-    return novelties([programs(problem, w, i) for i in chosen_samples(samples, problem.n_samples)])
+    return lambda i: programs(problem, w, i)
 
 
 def chosen_samples(samples: ArrayLike | None, n: int) -> list[int]:

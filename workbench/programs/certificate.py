@@ -14,7 +14,7 @@ from workbench.contracts import Floats
 from workbench.errors import MissingCapability
 from workbench.proofs.certificate import versions
 from workbench.proofs.checker.kinds.program import START, ends_of
-from workbench.proofs.checker.program import relative_gap
+from workbench.proofs.checker.learning import relative_gap
 from workbench.proofs.checker.programs import Finding
 from workbench.proofs.ends import above, below, text
 from workbench.proofs.files import spare_files, write_wholes

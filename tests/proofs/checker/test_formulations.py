@@ -21,7 +21,7 @@ from workbench.proofs.checker.formulations.costs import Costs
 from workbench.proofs.checker.formulations.intercepts import Intercepts
 from workbench.proofs.checker.kinds import cuts
 from workbench.proofs.checker.kinds.cuts import Cuts, checked, read_fractions, upper_end
-from workbench.proofs.checker.program import structure_of
+from workbench.proofs.checker.learning import structure_of
 from workbench.proofs.checker.regularizers import CountedCosts, SignedNorm, Simplex, SquaredNorm, Stacked
 from workbench.proofs.checker.whole import Whole, exact, objects
 

@@ -13,7 +13,7 @@ from second_checker.structures import dot
 
 from workbench.proofs.checker.contracts import Structure
 from workbench.proofs.checker.faults import Malformed
-from workbench.proofs.checker.program import structure_of
+from workbench.proofs.checker.learning import structure_of
 from workbench.proofs.checker.whole import Whole, objects
 
 PLAIN = {"lam": 1.0, "rescaling": "margin", "declare": "cuts"}

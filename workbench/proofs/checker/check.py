@@ -18,7 +18,7 @@ from pathlib import Path
 from workbench.proofs.checker.archive import Header, digest, read
 from workbench.proofs.checker.contracts import Ends, Formulation, Proof, Statement
 from workbench.proofs.checker.faults import demand
-from workbench.proofs.checker.program import relative_gap
+from workbench.proofs.checker.learning import relative_gap
 from workbench.proofs.checker.whole import Array
 
 FORMATS = ("cutbench-certificate-1", "cutbench-certificate-2")

@@ -18,7 +18,7 @@ import numpy as np
 from workbench.proofs.checker.archive import Header
 from workbench.proofs.checker.contracts import Ends, Proof, Statement
 from workbench.proofs.checker.faults import Malformed, demand
-from workbench.proofs.checker.program import Program, read_program
+from workbench.proofs.checker.learning import Program, read_program
 from workbench.proofs.checker.regularizers import SquaredNorm
 from workbench.proofs.checker.whole import Array, Whole, common, exact, grouped
 

@@ -22,7 +22,7 @@ from workbench.proofs.checker.contracts import Ends, Proof, Statement
 from workbench.proofs.checker.convexity import semidefinite
 from workbench.proofs.checker.faults import demand
 from workbench.proofs.checker.formulations.nuclear_dyadic import NuclearDyadic
-from workbench.proofs.checker.program import Program, read_program
+from workbench.proofs.checker.learning import Program, read_program
 from workbench.proofs.checker.whole import Array, Rows, Whole, exact, grouped, zeros
 
 MOST_SIDE = 400  # of the smaller side

@@ -15,7 +15,7 @@ from typing import Any
 from workbench.proofs.checker.archive import Header
 from workbench.proofs.checker.contracts import Ends, Proof, Statement
 from workbench.proofs.checker.faults import Imprecise, Malformed
-from workbench.proofs.checker.program import Program, read_program
+from workbench.proofs.checker.learning import Program, read_program
 from workbench.proofs.checker.whole import Array, root_up
 
 BITS = (96, 192, 448, 1024)

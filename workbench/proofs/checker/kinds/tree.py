@@ -19,7 +19,7 @@ from workbench.proofs.checker.faults import demand
 from workbench.proofs.checker.kinds._boxes import Boxes
 from workbench.proofs.checker.kinds._nodes import AGAIN, Tree
 from workbench.proofs.checker.kinds._terms import terms_of
-from workbench.proofs.checker.program import Program, read_program
+from workbench.proofs.checker.learning import Program, read_program
 from workbench.proofs.checker.whole import Array, Whole, exact
 
 MOST_ENTRIES = 20_000_000  # of all slopes together
