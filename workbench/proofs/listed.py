@@ -26,6 +26,7 @@ from scipy import sparse
 
 from workbench.arithmetic.arrays import taken
 from workbench.arithmetic.intervals import SPARE, TINY, Interval, down, gamma, grouped_sum, magnitudes, matvec, up
+from workbench.arithmetic.products import turned
 from workbench.contracts import Floats, Ints, Listing, Oracle, Problem
 
 T = TypeVar("T")
@@ -99,14 +100,17 @@ class Tables:
         held = np.flatnonzero(sums)  # mostly few: all other rows of M are zero
         low, high, places = low[held], high[held], (np.arange(len(held)), self.truth[held])
         low[places], high[places] = -up(sums[held] * (1 + rounding)), -down(low @ ones * (1 - rounding))
-        turned = taken(self.X, held).T
 
         def product(columns: Ints) -> Interval:
-            some = slice(columns[0], columns[-1] + 1)  # which are a run
-            return matvec(turned, Interval(low[:, some], high[:, some]), longest=longest)
+            """The rows of the result of these labels, which are a run."""
+            some = Interval(*(np.ascontiguousarray(end[:, columns[0] : columns[-1] + 1]) for end in (low, high)))
+            if (found := turned(self.X, held, some, longest)) is not None:
+                return found
+            found = matvec(taken(self.X, held).T, some, longest=longest)
+            return Interval(found.lo.T, found.hi.T)
 
         ends = zip(*((part.lo, part.hi) for part in spread(product, np.arange(self.k))), strict=True)
-        return Interval(*(np.concatenate([each.T.ravel() for each in side]) for side in ends))
+        return Interval(*(np.concatenate([each.ravel() for each in side]) for side in ends))
 
     def offsets(self, samples: Ints, labels: Ints) -> Floats:
         """o of cuts of these samples and labels."""

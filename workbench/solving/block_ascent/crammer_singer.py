@@ -34,7 +34,7 @@ from workbench.solving.block_ascent.labels import busy
 
 SWEEPS = 10  # of a pass, at most
 SHARE = 0.1  # of the gap at the pass's first W, at which its sweeps end
-NEAR = 0.5  # of the gap that is wanted: sweeps end there, too, since what they met tells little of other samples
+NEAR = 0.85  # of the gap that is wanted: sweeps end there, too, since what they met tells little of other samples
 BRIEF = 5_000_000  # products of a sweep, up to which a pass looks at the clock at its start only
 LEAST = 1500  # products of a visit for a lane, from which lanes take less time than one thread
 

@@ -1,0 +1,64 @@
+"""Mᵀx by the compiled loop: the same floats as `matvec`, and true bounds."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from workbench.arithmetic import products
+from workbench.arithmetic.intervals import Interval, matvec
+
+
+def drawn(seed, signed=True, rows=9, columns=7, k=3):
+    rng = np.random.default_rng(seed)
+    matrix = sparse.random_array((rows, columns), density=0.4, rng=rng, format="csr")
+    matrix.data[:] = rng.normal(size=matrix.nnz) if signed else rng.random(matrix.nnz)
+    held = np.flatnonzero(rng.random(rows) < 0.7)
+    low = rng.normal(size=(len(held), k)) * 10.0 ** rng.integers(-6, 6, (len(held), k))
+    return sparse.csr_array(matrix), held, Interval(low, low + rng.random(low.shape) * 1e-9)
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch):
+    pytest.importorskip("numba")
+    monkeypatch.setattr(products, "MANY", 0)
+
+
+@given(seed=st.integers(0, 2**32 - 1), signed=st.booleans())
+@settings(max_examples=25)
+def test_the_same_floats_as_two_products(seed, signed):
+    matrix, held, x = drawn(seed, signed)
+    longest = int(np.bincount(matrix.indices, minlength=1).max())
+    found = products.turned(matrix, held, x, longest)
+    wanted = matvec(matrix[held].T, x, longest=longest)
+    assert found.lo.tolist() == wanted.lo.T.tolist()
+    assert found.hi.tolist() == wanted.hi.T.tolist()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_exact_sums_lie_inside(seed):
+    """At both ends of x, entry by entry the least and the greatest exact sum."""
+    matrix, held, x = drawn(seed)
+    found = products.turned(matrix, held, x, int(np.bincount(matrix.indices, minlength=1).max()))
+    dense = matrix[held].toarray()
+    for j in range(dense.shape[1]):
+        for y in range(x.lo.shape[1]):
+            ends = zip(dense[:, j], x.lo[:, y], x.hi[:, y], strict=True)
+            terms = [sorted(Fraction(m) * Fraction(end) for end in (low, high)) for m, low, high in ends]
+            assert Fraction(found.lo[y, j]) <= sum(least for least, _ in terms)
+            assert sum(most for _, most in terms) <= Fraction(found.hi[y, j])
+
+
+def test_small_products_are_left_to_others(monkeypatch):
+    matrix, held, x = drawn(0)
+    monkeypatch.setattr(products, "MANY", matrix.nnz * 3 + 1)
+    assert products.turned(matrix, held, x, 9) is None
+    monkeypatch.setattr(products, "MANY", matrix.nnz * 3)
+    assert products.turned(matrix, held, x, 9) is not None
+    monkeypatch.setattr(products, "available", lambda: False)
+    assert products.turned(matrix, held, x, 9) is None
