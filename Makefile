@@ -14,7 +14,7 @@ $(VENV)/installed: pyproject.toml
 	touch $@
 
 run: $(VENV)/installed  ## install everything, then solve, cross-check and draw
-	$(BIN)/cutbench demo --out $(OUT)
+	$(BIN)/cutbench demo --out $(OUT) --overwrite
 
 quick: $(VENV)/installed  ## the tests of the wings that a change touches, in less than 90 seconds
 	$(BIN)/python tests/support/quick.py

@@ -27,9 +27,9 @@ import numpy as np
 from workbench.backends import solve_cvxpy
 from workbench.contracts import Floats
 from workbench.errors import BackendFailed, checked_whole
-from workbench.objectives.novelty_program import least_change_program
 from workbench.formulations.self_paced import SelfPaced
 from workbench.objectives.least_change import floor, novelties
+from workbench.objectives.novelty_program import least_change_program
 from workbench.outputs.multiclass import Multiclass
 from workbench.proofs.capped import CappedBounds
 from workbench.solving.capped_terms import CappedTerms, alternation

@@ -115,7 +115,7 @@ DATA = {
         "def problem(): pass",
         "gives a NoneType in place of a problem to learn",
     ),
-    "Python that crashes": ("data.py", "def problem(): 1 / 0", "data.py stops with ZeroDivisionError"),
+    "Python that crashes": ("data.py", "def problem(): 1 / 0", "data.py line 1 stops with ZeroDivisionError"),
     "broken Python": ("data.py", "def f(:", "data.py stops in line 1 with SyntaxError"),
 }
 
@@ -137,7 +137,7 @@ LEAVES = {
 def test_a_users_file_that_leaves(how):
     Path("mine.py").write_text(LEAVES[how])
     if how != "in a learner's class":
-        refused("solve", "mine.py", "soft-margin", says="mine.py stops")
+        refused("solve", "mine.py", "soft-margin", says="with SystemExit: 0; repair the file.")
     if how != "when called":
         refused("crosscheck", "iris", "soft-margin", "--learners", "./mine.py", says="with SystemExit: 0; repair")
 

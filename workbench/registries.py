@@ -18,6 +18,7 @@ import importlib.util
 import inspect
 import re
 import sys
+import traceback
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
@@ -327,8 +328,10 @@ def build(obj: Any, settings: Mapping[str, Any]) -> Any:
     except (Exception, SystemExit) as error:
         if isinstance(error, CutbenchError) or not getattr(obj, "__module__", "").startswith(USERS):
             raise
-        fault = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise BadInput(f"{obj.__name__} of {inspect.getfile(obj)} stops with {fault}; repair the file.") from error
+        fault, file, line = f"{type(error).__name__}: {error}".splitlines()[0], inspect.getfile(obj), ""
+        for frame in traceback.extract_tb(error.__traceback__):
+            line = f" line {frame.lineno}" if frame.filename == file else line
+        raise BadInput(f"{obj.__name__} of {file}{line} stops with {fault}; repair the file.") from error
 
 
 # ── what goes with what ───────────────────────────────────────────────────────────────────────────

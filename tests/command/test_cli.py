@@ -372,7 +372,8 @@ def test_predict_reads_data_with_and_without_labels(cutbench):
     Path("odd.csv").write_text("a,b,label\n0,1,low\n5,1,huge\n")
     assert "the weights do not know huge" in cutbench("predict", certificate, "odd.csv").stderr
     record = json.loads(cutbench("predict", certificate, "train.csv", "--json").stdout)
-    assert record == {"n_samples": 4, "predictions": ["low", "low", "high", "high"], "error": 0.0}
+    predictions = ["low", "low", "high", "high"]
+    assert record == {"n_samples": 4, "predictions": predictions, "error": 0.0, "verified": True}
     cutbench("predict", certificate, "train.csv", "--json", "extra", code=2)
 
 

@@ -43,7 +43,7 @@ def test_a_new_problem_is_sound_solved_and_predicts(cutbench):
     seen = json.loads(cutbench("predict", "run", "./my_words.py", "--json").stdout)
     assert seen["loss"] == pytest.approx(solved.train_error)
     assert seen["predictions"] == [repr(each) for each in solved.predict(problem.xs)]
-    assert "exists already" in cutbench("new", "problem", "my-words", code=2).stderr
+    assert "my_words.py exists; " in cutbench("new", "problem", "my-words", code=2).stderr
 
 
 def test_a_new_program_is_proven_by_the_commands_told(cutbench):

@@ -100,7 +100,12 @@ def test_new_texts_are_read_in_the_words_and_frequencies_of_the_texts_learned_fr
         held, _ = load(f"{out}/certificate")
         expected = by_hand(held, new)
         for data in ("new.txt", "./flat", "flat", "deep", "labelled.tsv"):
-            assert cutbench("predict", out, data).stdout.split() == expected, data
+            lines = [line.split("\t") for line in cutbench("predict", out, data).stdout.splitlines()]
+            assert [label for label, *_ in lines] == expected, data
+            below = {"flat": "", "./flat": "", "deep": "car/"}
+            assert [name for _, *name in lines] == (
+                [[f"{below[data]}{i}"] for i in range(4)] if data in below else [[]] * 4
+            )
         share = np.mean(np.array(expected) != ["car", "sky"] * 2)
         assert f"{100 * share:.2f} % of 4 differ" in cutbench("predict", out, "labelled.tsv").stderr
         assert "differ" in cutbench("predict", out, "deep").stderr
@@ -221,3 +226,67 @@ def test_rows_whose_labels_are_missing_are_predicted_and_not_compared(cutbench, 
     assert answer.stdout.split() == ["red", "blue", "blue"]
     assert all(each in answer.stderr for each in told)
     assert ("label" in answer.stderr) == bool(told)
+
+
+# ── what the weights and the tested samples are ───────────────────────────────────────────────────
+
+
+def labelled_texts():
+    write("a.tsv", "".join(f"{label}\t{text}\n" for label, texts in TEXTS.items() for text in texts))
+
+
+def test_texts_to_test_on_are_those_held_back_by_the_settings_learned_with(cutbench):
+    labelled_texts()
+    cutbench("solve", "text", "soft-margin", "--set", "path=a.tsv", "--set", "draw=3", "--out", "run")
+    held = json.loads(cutbench("predict", "run", "text", "--set", "split=test", "--json").stdout)
+    assert (held["n_samples"], held["learned_from"]) == (2, 0)
+    for words, part in (
+        (("--set", "draw=1"), "draw=1 parts the texts otherwise than draw=3"),
+        (("--set", "draw=0"), "draw=0 parts the texts otherwise than draw=3"),
+        (("--set", "n=9"), "n=9 parts the texts otherwise than n=None"),
+    ):
+        assert part in cutbench("predict", "run", "text", "--set", "split=test", *words, code=2).stderr
+    write("b.tsv", Path("a.tsv").read_text() + "sky\tmoon\n")
+    words = ("--set", "split=test", "--set", "path=b.tsv")
+    assert (
+        "does not hold the texts that the weights were learned from"
+        in cutbench("predict", "run", "text", *words, code=2).stderr
+    )
+
+
+def test_texts_that_were_learned_from_are_told(cutbench):
+    labelled_texts()
+    cutbench("solve", "text", "soft-margin", "--set", "path=a.tsv", "--set", "split=all", "--out", "all")
+    told = cutbench("predict", "all", "text", "--set", "split=test", code=2).stderr
+    assert "learned with split=all, from all texts, so that none is held back" in told
+    assert "10 of them were learned from" in cutbench("predict", "all", "a.tsv").stderr
+    cutbench("solve", "text", "soft-margin", "--set", "path=a.tsv", "--out", "run")
+    assert "8 of them were learned from" in cutbench("predict", "run", "text").stderr
+    assert json.loads(cutbench("predict", "run", "a.tsv", "--json").stdout)["learned_from"] == 8
+
+
+def test_a_forged_certificate_is_told(cutbench):
+    cutbench("solve", "toy", "soft-margin", "--out", "run")
+    assert json.loads(cutbench("predict", "run", "toy", "--json").stdout)["verified"] is True
+    assert "claims" not in cutbench("predict", "run", "toy").stderr
+    path = Path("run/certificate.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"lower": 5.0, "upper": 5.0}))
+    assert json.loads(cutbench("predict", "run", "toy", "--json").stdout)["verified"] is False
+    assert "run/certificate.json does not prove what it claims" in cutbench("predict", "run", "toy").stderr
+
+
+def test_a_large_certificate_is_left_to_verify(cutbench, monkeypatch):
+    cutbench("solve", "toy", "soft-margin", "--out", "run")
+    monkeypatch.setattr("workbench.command.tested.QUICK", 10)
+    assert json.loads(cutbench("predict", "run", "toy", "--json").stdout)["verified"] is None
+    assert "`cutbench verify run/certificate.json` proves them" in cutbench("predict", "run", "toy").stderr
+
+
+def test_data_that_do_not_fit_are_told_with_their_name_and_a_fix(cutbench):
+    cutbench("solve", "iris", "soft-margin", "--out", "run")
+    np.savez("three.npz", X=np.ones((3, 3)))
+    told = cutbench("predict", "run", "three.npz", code=2).stderr
+    assert "three.npz has 3 columns and the weights were learned on 4; give the same columns" in told
+    told = cutbench("predict", "run", "nosuch", code=2).stderr
+    assert "no file, folder or problem called nosuch; give a data file" in told
+    assert "did you mean the problem iris?" in cutbench("predict", "run", "irs", code=2).stderr

@@ -124,7 +124,7 @@ def saved(problem, path, monkeypatch):
     proof = wb.prove(problem)
     proof.save(path)
     run("report", path.name)
-    text = html.unescape(path.with_name("report.html").read_text())
+    text = html.unescape(path.with_name(f"{path.name}.html").read_text())
     assert proof.statement in text
     assert f"cutbench verify {path.name}.json" in text
     assert f"in {path.name}.json</h1>" in text
@@ -155,7 +155,7 @@ def test_a_forged_certificate_of_a_program_is_not_called_proven(tmp_path, monkey
     header = json.loads((tmp_path / "sub.json").read_text())
     (tmp_path / "sub.json").write_text(json.dumps(header | {"lower": 2.0, "upper": 2.0, "optimum": "2"}))
     run("report", "sub")
-    text = (tmp_path / "report.html").read_text()
+    text = (tmp_path / "sub.html").read_text()
     assert "<strong>Not proven</strong>" in text
     assert "<strong>Proven</strong>" not in text
 
@@ -186,7 +186,7 @@ def test_crosscheck_writes_its_page_itself(tmp_path):
         ("[1]", "no JSON object"),
         ("{}", "is no record"),
         ('{"learners": 3, "reference": {}}', "'learners' is missing or of a wrong kind"),
-        ('{"learners": [{"name": 3}], "reference": {}}', "'name' is missing or of a wrong kind"),
+        ('{"learners": [{"name": 3}], "reference": {}}', "'learners[0].name' is missing or of a wrong kind"),
         ('{"n_samples": 3, "problem": "x", "formulation": "y", "lower": "0"}', "'lower' is missing"),
         ('{"format": "cutbench-certificate-2"}', "'formulation' is missing"),
         (f"{'[' * 10**5}", "is no JSON"),

@@ -454,7 +454,7 @@ def test_all_that_a_file_needs_is_said_at_once(file):
         ({"one_hot": "kind", "label": "kind", "drop": "name"}, "holds the labels; leave it out of one_hot"),
         ({"one_hot": "name", "label": "kind"}, "the words of column name all differ; use drop=name instead"),
         ({"one_hot": "wards"}, "called 'wards'; did you mean 'ward'"),
-        ({"one_hot": "ward", "drop": "ward"}, "called 'ward'"),
+        ({"one_hot": "ward", "drop": "ward"}, "column ward is in drop and in one_hot; leave it out of one of them"),
     ],
 )
 def test_one_hot_refuses(settings, says, file):

@@ -164,7 +164,7 @@ def test_texts_in_another_encoding_are_told(tmp_path, monkeypatch):
     assert "a.txt: the file is not in UTF-8 and read as Latin-1" in run(cli, ["predict", "m", "a.txt"]).stderr
     for code in ("utf-16-le", "utf-16-be"):
         Path("b.tsv").write_bytes("\ufeffx\tschön\ny\töde\n".encode(code))
-        with pytest.raises(wb.BadInput, match=r"b\.tsv is text in UTF-16; save it again as UTF-8"):
+        with pytest.raises(wb.BadInput, match=r"b\.tsv is text in UTF-16, not text in UTF-8; save it again as UTF-8"):
             wb.read_texts("b.tsv")
 
 

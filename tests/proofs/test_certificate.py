@@ -190,6 +190,61 @@ def test_a_certificate_may_be_replaced_also_by_one_about_a_program(solution, tmp
         assert verify(thing.save(tmp_path / "own"))["proven"]
 
 
+@pytest.mark.parametrize("about", ["a learning problem", "a program"])
+def test_a_users_npz_beside_a_certificate_of_ours_is_never_replaced(solution, tmp_path, about):
+    x = cp.Variable()
+    thing = solution.certificate if about == "a learning problem" else wb.prove(cp.Problem(cp.Minimize(x), [x >= 1]))
+    thing.save(tmp_path / "own")
+    np.savez(tmp_path / "own.npz", X=np.ones(3))
+    held = (tmp_path / "own.npz").read_bytes()
+    with pytest.raises(wb.BadInput, match=r"own\.npz exists and is no certificate of ours"):
+        thing.save(tmp_path / "own")
+    assert (tmp_path / "own.npz").read_bytes() == held
+
+
+@pytest.mark.parametrize("left", [0, 60, 0.5, -1], ids=["nothing", "a beginning", "a half", "all but a byte"])
+def test_a_damaged_certificate_may_be_written_again(solution, tmp_path, left):
+    """As the message about a damaged certificate tells its reader to."""
+    x = cp.Variable()
+    for k, thing in enumerate((solution.certificate, wb.prove(cp.Problem(cp.Minimize(x), [x >= 1])))):
+        stem = tmp_path / f"own{k}"
+        thing.save(stem)
+        packed = stem.with_suffix(".npz")
+        content = packed.read_bytes()
+        packed.write_bytes(content[: int(left * len(content)) if isinstance(left, float) else left])
+        assert verify(thing.save(stem))["proven"]
+
+
+BLOCKED = {
+    "below a file": ("file/sub/iris", "Cannot write .*iris.json, as .*file is a file and no folder; choose another"),
+    "NUL": ("a\0b", "has a character that no file can have in its name; remove it"),
+    "long": ("a" * 300, "Cannot write a.* … a.*json .File name too long.; choose another name"),
+    "None": (None, "A certificate's name is None; give a path such as runs/iris"),
+    "a number": (3, "A certificate's name is 3; give a path such as runs/iris"),
+}
+
+
+@pytest.mark.parametrize("name", BLOCKED)
+def test_a_name_that_no_file_can_have_is_refused(solution, tmp_path, name, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("in the way")
+    stem, told = BLOCKED[name]
+    x = cp.Variable()
+    for thing in (solution.certificate, wb.prove(cp.Problem(cp.Minimize(x), [x >= 1]))):
+        with pytest.raises(wb.BadInput, match=told):
+            thing.save(stem)
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_folder_that_cannot_be_made_is_refused(solution, tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.mkdir", refuse)
+    with pytest.raises(wb.BadInput, match=r"Cannot make the folder .* \(Permission denied\); choose another one"):
+        solution.certificate.save(tmp_path / "sub" / "iris")
+
+
 def test_arrays_of_a_user_are_no_certificate_whatever_stands_among_them(solution, tmp_path):
     np.savez(tmp_path / "own.npz", theta=np.ones(2), samples=np.ones(2), weights=np.ones(2), data_q=1, data_b=1)
     held = (tmp_path / "own.npz").read_bytes()
@@ -208,7 +263,7 @@ def test_neither_file_is_written_where_one_cannot_be(tmp_path):
 def test_nothing_half_written(solution, tmp_path):
     target = tmp_path / "file"
     target.write_text("in the way")
-    with pytest.raises((wb.BadInput, OSError)):
+    with pytest.raises(wb.BadInput):
         solution.certificate.save(target / "sub" / "iris")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["file"]
 

@@ -1,7 +1,7 @@
 """Draws the house from its one list of wings, and lists its rooms by the first lines of their docstrings.
 
-`python tests/support/tower.py` rewrites the tower of docs/architecture.md, the lists of docs/rooms.md, and docs/images/layers.svg;
-`tests/test_docs.py` fails if one of them is out of date.
+`python tests/support/tower.py` rewrites the tower of docs/architecture.md, the lists of docs/rooms.md, and
+docs/images/layers.svg; `tests/test_docs.py` fails if one of them is out of date.
 """
 
 from __future__ import annotations

@@ -11,13 +11,13 @@ from scipy import sparse
 
 from workbench.arithmetic.compiled import available, compiled_function
 from workbench.arithmetic.intervals import SPARE, TINY, Interval, centred, gamma
-from workbench.contracts import Floats, Ints
+from workbench.contracts import Ints
 
 MANY = 300_000  # products from which the compiled loop saves more than it takes to find it
 
 
 def scattered(indptr, indices, values, held, x, sums):
-    """sums[column] += value x₀ and |value| x₁, for the entries of the rows `held`; x (rows, 2, k), sums (columns, 2, k)."""
+    """sums[column] += value x₀ and |value| x₁, over the rows `held`; x (rows, 2, k), sums (columns, 2, k)."""
     k = x.shape[2]
     for r in range(len(held)):
         i, middle, radius = held[r], x[r, 0], x[r, 1]

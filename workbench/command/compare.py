@@ -21,7 +21,7 @@ def compared(first: Run, second: Run) -> dict[str, Any]:
     statements = [statement_of(run) for run in (first, second)]
     asked = [flat(run, said) for run, said in zip((first, second), statements, strict=True)]
     bounds = [bounds_of(run, said) for run, said in zip((first, second), statements, strict=True)]
-    told = [run.record.get("reference", run.record) for run in (first, second)]
+    told = [run.told for run in (first, second)]
     same = identity(statements[0]) is not None and identity(statements[0]) == identity(statements[1])
     return {
         "runs": [str(first.path), str(second.path)],
@@ -52,7 +52,7 @@ def identity(said: Mapping[str, Any]) -> Any:
 
 def flat(run: Run, said: Mapping[str, Any]) -> dict[str, Any]:
     """All that was asked, by name."""
-    told = run.record.get("reference", run.record)
+    told = run.told
     settings = run.record.get("settings") or said.get("settings") or {}
     asked = run.record.get("asked") or {}
     named = {"kind": run.kind, "problem": told.get("problem", told.get("program"))}
@@ -63,7 +63,7 @@ def flat(run: Run, said: Mapping[str, Any]) -> dict[str, Any]:
 def bounds_of(run: Run, said: Mapping[str, Any]) -> dict[str, Any]:
     """Both ends and the gap, recomputed or else as the record has them, and which of these they are."""
     sound = bool(said) and not said["refuted"]
-    told = said if sound else run.record.get("reference", run.record)
+    told = said if sound else run.told
     ends = {key: told.get(key) for key in ("lower", "upper", "gap")}
     return ends | {"proven": bool(said.get("proven")), "recomputed": sound}
 

@@ -17,11 +17,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from pathlib import Path
 
 import click
 
 from workbench.errors import CutbenchError
-from workbench.registries import place_of_a_user
+from workbench.registries import USERS, place_of_a_user
 
 BUG = 70
 INTERRUPTED = 130
@@ -47,7 +48,9 @@ def explained(error: Exception | SystemExit) -> tuple[str, int]:
         where = f" ({error.ctx.command_path} --help explains)" if error.ctx else ""
         if isinstance(error, click.NoSuchOption) and error.ctx and may_be_setting(error.ctx, error.option_name):
             name = error.option_name.lstrip("-").replace("-", "_")
-            return f"No such option {error.option_name}; if it is a setting, write --set {name}=VALUE{where}.", 2
+            other = verb_with(error.ctx, error.option_name)
+            way = f"`cutbench {other}` has it" if other else f"if it is a setting, write --set {name}=VALUE"
+            return f"No such option {error.option_name}; {way}{where}.", 2
         return error.format_message().rstrip(".") + f"{where}.", 2
     if isinstance(error, click.ClickException):
         return error.format_message(), 2
@@ -58,7 +61,8 @@ def explained(error: Exception | SystemExit) -> tuple[str, int]:
             return f"{error.strerror}: {error.filename or 'standard output'}; free some, or write elsewhere.", 2
         return f"{error.strerror or error}: {error.filename or 'a file'}; check the path.", 2
     if isinstance(error, SystemExit):
-        return f"A Python file called exit({error}) in place of an answer; remove the call from your file.", 2
+        where = place_of_exit(error) or "A Python file"
+        return f"{where} called exit({error}) in place of an answer; remove the call from your file.", 2
     if isinstance(error, MemoryError):
         told = error or "no size is known"
         return f"The memory does not suffice ({told}); take fewer features or samples, or raise --memory-limit.", 3
@@ -76,6 +80,30 @@ def may_be_setting(context: click.Context, option: str) -> bool:
     """Whether a command has --set, and no option that is written almost like this one."""
     known = [option for each in context.command.params for option in each.opts]
     return "--set" in known and not get_close_matches(option, known, 1, ALIKE)
+
+
+def verb_with(context: click.Context, option: str) -> str | None:
+    """The first other verb that has this option; every verb is imported."""
+    group = context.parent.command if context.parent else None
+    verbs = group.commands if isinstance(group, click.Group) else {}
+    return next((name for name in verbs if has_option(verbs[name], option)), None)
+
+
+def has_option(command: click.Command, option: str) -> bool:
+    return any(option in each.opts for each in command.params)
+
+
+RUN_AS = "<run_path>"  # what `runpy` calls the module of a program file
+
+
+def place_of_exit(error: SystemExit) -> str | None:
+    """`FILE line N`, the last line of a user's file that an exit passed through; None if it passed none."""
+    place, frame = None, error.__traceback__
+    while frame:
+        if str(frame.tb_frame.f_globals.get("__name__")).startswith((USERS, RUN_AS)):
+            place = f"{Path(frame.tb_frame.f_code.co_filename).name} line {frame.tb_lineno}"
+        frame = frame.tb_next
+    return place
 
 
 def debugging() -> bool:

@@ -66,6 +66,7 @@ STYLES = (
 )
 INK, SOFT, PALE = "#1a1a1a", "#5f5f5f", "#e4e4e4"
 DPI = 220
+SUFFIXES = ("png", "svg", "csv")  # of the files of a figure
 HOUSE = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
@@ -201,19 +202,35 @@ def make_of(names: Iterable[str] | None, records: Sequence[Mapping[str, Any]], o
     BadInput : a figure named cannot be drawn from runs, or none of these records fits
     """
     known = registry("figure")
+    drawn = fitting(names, records).items()
+    return [path for name, arrays in drawn for path in save(name, arrays, known.get(name).draw(arrays), out)]
+
+
+def fitting(names: Iterable[str] | None, records: Sequence[Mapping[str, Any]]) -> dict[str, Arrays]:
+    """The arrays that `make_of` draws, by the figures' names; errors as there."""
+    known = registry("figure")
     able = {name: figure for name, figure in known.items() if hasattr(figure, "of_runs")}  # an optional function
     chosen = {name: known.get(name) for name in names or able}
     if other := next((name for name in chosen if name not in able), None):
         raise BadInput(f"The figure {other} measures its own runs; with --run name {', '.join(able)}.")
-    fitting = {name: figure.of_runs(records) for name, figure in chosen.items()}
-    if missing := [name for name, arrays in fitting.items() if arrays is None and (names or len(fitting) == 1)]:
+    found = {name: arrays_of(name, figure, records) for name, figure in chosen.items()}
+    if missing := [name for name, arrays in found.items() if arrays is None and (names or len(found) == 1)]:
         raise BadInput(
             f"No run here has what {missing[0]} draws; name runs of `cutbench solve`, `crosscheck` or `path`."
         )
-    drawn = {name: arrays for name, arrays in fitting.items() if arrays is not None}
+    drawn = {name: arrays for name, arrays in found.items() if arrays is not None}
     if not drawn:
         raise BadInput("No figure fits these runs; name runs of `cutbench solve`, `crosscheck` or `path`.")
-    return [path for name, arrays in drawn.items() for path in save(name, arrays, chosen[name].draw(arrays), out)]
+    return drawn
+
+
+def arrays_of(name: str, figure: Any, records: Sequence[Mapping[str, Any]]) -> Arrays | None:
+    """What a figure draws from these records; `BadInput` where a record lacks what the figure takes for granted."""
+    try:
+        return figure.of_runs(records)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        told = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise BadInput(f"The figure {name} cannot read these records ({told}); make the runs again.") from error
 
 
 def save(name: str, arrays: Arrays, figure: Any, out: str | Path) -> list[Path]:

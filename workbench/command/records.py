@@ -22,29 +22,12 @@ from typing import Any
 import click
 
 import workbench.command.terminal as terminal
+from workbench.command.shapes import INTERVAL, SHAPES, TEXT, checked, unwieldy
 from workbench.errors import BadInput, CutbenchError
 
 FORMAT = "cutbench-record-1"
 REFERENCE = "reference.json"  # the certificate of a crosscheck's reference, beside its record
 LARGEST = 2**26  # bytes of a record that is read
-REAL = (int, float)
-NUMBER = (*REAL, type(None))
-LEARNER = {"name": str, "verdict": str, "reason": str, "history": list, "causes": list, "remarks": list}
-SHAPES: dict[str, dict[str, Any]] = {  # what a reader relies on
-    "solve": {"problem": str, "formulation": str},
-    "crosscheck": {"reference": dict, "learners": list},
-    "prove": {"kind": str, "statement": str, "sizes": dict, "lower": NUMBER, "upper": NUMBER, "gap": NUMBER},
-    "path": {
-        "problem": str,
-        "formulation": str,
-        "epsilon": NUMBER,
-        "gap": REAL,
-        "least": REAL,
-        "greatest": REAL,
-        "points": list,
-    },
-}
-INTERVAL = {"lower": NUMBER, "upper": NUMBER, "gap": NUMBER, "status": str}
 
 
 @dataclass(frozen=True)
@@ -61,6 +44,11 @@ class Run:
         return self.record.get("about", {})
 
     @property
+    def told(self) -> dict[str, Any]:
+        """What is said of the optimum: of a crosscheck its reference, of other runs the record itself."""
+        return self.record["reference"] if self.kind == "crosscheck" else self.record
+
+    @property
     def of_program(self) -> bool:
         """Whether it is about a convex program."""
         return self.kind == "prove" or (self.kind == "certificate" and self.record["formulation"] == "program")
@@ -68,10 +56,9 @@ class Run:
     @property
     def title(self) -> str:
         """What was asked, in a few words."""
-        told = self.record.get("reference", self.record)
         if self.of_program:
             return str(self.record.get("program", "program"))
-        return f"{told['problem']} {told['formulation']}"
+        return f"{self.told['problem']} {self.told['formulation']}"
 
 
 # ── writing ───────────────────────────────────────────────────────────────────────────────────────
@@ -183,11 +170,11 @@ def run_of(path: Path) -> Run:
     if kind is None:
         raise BadInput(f"{path} is no record of cutbench; name a file that `cutbench solve` or `crosscheck` wrote.")
     checked(content, SHAPES[kind], path)
-    for row in content["learners"] if kind == "crosscheck" else ():
-        checked(row, LEARNER, path)
-    if kind in ("solve", "crosscheck"):
-        told = content.get("reference", content)
-        checked(told, {"problem": str, "formulation": str} | ({} if "rows" in told else INTERVAL), path)
+    told = content["reference"] if kind == "crosscheck" else content
+    if kind in ("solve", "crosscheck") and "rows" not in told:
+        checked(told, INTERVAL, path)
+    if (at := unwieldy(content)) is not None:
+        raise BadInput(f"{path} is a damaged record, its {at!r} is a number too large; run it again.")
     return Run(kind, path, content, named_certificate(path, content))
 
 
@@ -209,28 +196,34 @@ def content_of(path: Path) -> dict[str, Any]:
 def kind_of(content: Mapping[str, Any]) -> str | None:
     """The kind of a record, by its `about` or, for what --json printed, by its keys."""
     about = content.get("about")
-    if isinstance(about, dict) and about.get("format") == FORMAT and about.get("verb") in SHAPES:
-        return about["verb"]
+    if isinstance(about, dict) and about.get("format") == FORMAT:
+        verb = about.get("verb")
+        return verb if isinstance(verb, str) and verb in SHAPES else None
     telling = {"crosscheck": "learners", "path": "points", "prove": "program_sha256", "solve": "n_samples"}
     return next((kind for kind, key in telling.items() if key in content and "about" not in content), None)
 
 
-def checked(content: Any, shape: Mapping[str, Any], path: Path) -> None:
-    """`BadInput` unless `content` has the keys of `shape`, of these types."""
-    for key, kind in shape.items():
-        if not isinstance(content, dict) or not isinstance(content.get(key), kind):
-            raise BadInput(f"{path} is a damaged record, its {key!r} is missing or of a wrong kind; run it again.")
-
-
 def of_certificate(path: Path, header: dict[str, Any]) -> dict[str, Any]:
     """The header of a certificate in the words of a record."""
-    checked(header, {"formulation": dict, "problem": dict} | INTERVAL, path)
+    checked(header, {"formulation": {}, "problem": {}, "status": TEXT}, path, "certificate")
+    if wrong := next((key for key in ENDS if key not in header or not is_end(header[key])), None):
+        raise BadInput(f"{path} is a damaged certificate, its {wrong!r} is missing or no number; write it again.")
     told, problem = header["formulation"], header["problem"]
     if not all(isinstance(each, str) for each in (told.get("name"), problem.get("output"))):
         raise BadInput(f"{path} is a damaged certificate, it names no formulation; write it again with `solve`.")
     named = {"problem": Path(str(problem.get("name", problem["output"]))).stem, "formulation": told["name"]}
     named |= {key: header[key] for key in INTERVAL} | {"backend": header.get("backend")}
     return named | of_program(path, header) if told["name"] == "program" else named
+
+
+ENDS = ("lower", "upper", "gap")
+
+
+def is_end(value: Any) -> bool:
+    """Whether a certificate can claim this as an end or a gap: a number, perhaps infinite, or None."""
+    if isinstance(value, bool) or not isinstance(value, int | float | None):
+        return False
+    return value is None or isinstance(value, float) or abs(value) < 2**1000
 
 
 def of_program(path: Path, header: dict[str, Any]) -> dict[str, Any]:
@@ -251,7 +244,13 @@ def named_certificate(path: Path, content: Mapping[str, Any]) -> Path | None:
     """The certificate that a record names, looked for beside the record first: folders are moved."""
     rows = [row for row in content.get("rows") or [] if isinstance(row, dict) and row.get("certificate")]
     best = min(rows, key=lambda row: (row.get("gap") is None, row.get("gap") or 0.0), default={})
-    told = content.get("reference", content).get("certificate") or best.get("certificate")
-    if not isinstance(told, str):
-        told = REFERENCE
-    return next((each for each in (path.parent / Path(told).name, Path(told)) if each.is_file()), None)
+    told = content.get("reference", content).get("certificate") or best.get("certificate") or REFERENCE
+    return next((each for each in (path.parent / Path(told).name, Path(told)) if is_file(each)), None)
+
+
+def is_file(path: Path) -> bool:
+    """Whether a file is there; False for a name that no file can have."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from typing import Any
 from workbench.command.records import Run, run_at
 from workbench.errors import MissingCapability
 
+LONGEST = 100  # characters of a title in the name of a file
 LISTED = ("history", "learners", "points", "rows", "break_points")
 Rows = list[dict[str, Any]]
 
@@ -53,18 +55,24 @@ def tables(run: str | Path) -> dict[str, Any]:
     return {name: pandas.DataFrame(rows) for name, rows in rows_of(run_at(run).record).items()}
 
 
-def write_tables(runs: Sequence[Run], folder: Path) -> list[Path]:
-    """FOLDER/TITLE-TABLE.csv for every table of these runs; a number in front of titles that occur twice."""
+def tables_of(runs: Sequence[Run]) -> dict[str, str]:
+    """TITLE-TABLE.csv and its text, for every table of these runs; a number in front of titles that occur twice."""
+    found: dict[str, str] = {}
+    titles = [re.sub(r"[^\w.+-]", "-", Path(run.title).stem)[:LONGEST] for run in runs]
+    for number, (run, title) in enumerate(zip(runs, titles, strict=True), 1):
+        stem = f"{number}-{title}" if titles.count(title) > 1 else title
+        found |= {f"{stem}-{name}.csv": written(rows) for name, rows in rows_of(run.record).items()}
+    return found
+
+
+def save_tables(texts: Mapping[str, str], folder: Path) -> list[Path]:
+    """Write what `tables_of` made into the folder; the files' paths."""
     from workbench.proofs.files import write_whole
 
     folder.mkdir(parents=True, exist_ok=True)
-    titles, paths = [Path(run.title).stem.replace(" ", "-") for run in runs], list[Path]()
-    for number, (run, title) in enumerate(zip(runs, titles, strict=True), 1):
-        stem = f"{number}-{title}" if titles.count(title) > 1 else title
-        for name, rows in rows_of(run.record).items():
-            paths.append(folder / f"{stem}-{name}.csv")
-            write_whole(paths[-1], written(rows).encode())
-    return paths
+    for name, text in texts.items():
+        write_whole(folder / name, text.encode())
+    return [folder / name for name in texts]
 
 
 def written(rows: Rows) -> str:

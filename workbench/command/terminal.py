@@ -164,8 +164,11 @@ def stdout_kept() -> Iterator[None]:
         yield
 
 
-def usable_folder(path: str | Path) -> Path:
-    """`path` if files can be written there, else `BadInput`; the test leaves no files and folders."""
+def usable_folder(path: str | Path, option: str = "--out", what: str = "folder") -> Path:
+    """`path` if files can be written there, else `BadInput`; the test leaves no files and folders.
+
+    option : that names another place;  what : the kind of place it names
+    """
     if not str(path).strip():
         raise BadInput("The name of the folder is empty; write --out DIR.")
     path = Path(path)
@@ -178,44 +181,21 @@ def usable_folder(path: str | Path) -> Path:
         with tempfile.TemporaryFile(dir=path):
             pass
     except OSError as error:
-        raise BadInput(f"Cannot write to {path} ({error.strerror}); choose another folder with --out.") from None
+        raise BadInput(f"Cannot write to {path} ({error.strerror}); choose another {what} with {option}.") from None
     finally:
         for folder in reversed(made):
             folder.rmdir()
     return path
 
 
-def spare_folder(path: str | Path, overwrite: bool, *names: str) -> Path:
-    """`usable_folder`; `BadInput`, too, if it holds one of these files and the user did not say --overwrite.
-
-    A run that `cutbench resume` could continue is not replaced, either.
-    """
-    folder = usable_folder(path)
-    kept_from(folder, overwrite)
-    held = next((each for each in map(folder.joinpath, names) if each.exists()), None)
-    if held and not overwrite:
-        shown = shown_path(held)
-        raise BadInput(f"{shown} exists; choose another folder with --out, or replace the run by --overwrite.")
-    return folder
-
-
-def kept_from(folder: Path, overwrite: bool) -> None:
-    """`BadInput` if the folder holds an unfinished run and the user did not say --overwrite."""
-    from workbench.system.journal import unfinished
-
-    if not overwrite and unfinished(folder):
-        shown = shown_path(folder)
-        raise BadInput(
-            f"{shown} holds an unfinished run; continue it by `cutbench resume {shown}`, or replace it by --overwrite."
-        )
-
-
 def usable_file(path: str | Path, option: str) -> Path:
     """`path` if a file can be written there, else `BadInput`; `option` named the file."""
+    if not str(path).strip():
+        raise BadInput(f"The name of the file is empty; write {option} FILE.")
     path = Path(path)
     if path.is_dir():
         raise BadInput(f"{path} is a folder; give {option} the name of a file in it.")
-    usable_folder(path.parent)
+    usable_folder(path.parent, option, "file")
     return path
 
 

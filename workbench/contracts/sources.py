@@ -41,10 +41,11 @@ class Sourced(Shown):
         """The names of the inputs, if the source has any."""
         return self.columns if isinstance(self.columns, list) else None
 
-    def where(self: Problem, sample: int) -> str:
+    def where(self, sample: int) -> str:
         """`line 12`, or the name of the file of a sample's text; "" where the source tells none, or tells nonsense."""
-        places = getattr(self, "found_at", None)  # as a certificate has them, which nobody has checked
-        found = places[sample] if isinstance(places, list) and len(places) == self.n_samples else None
+        places: object = self.found_at  # as a certificate has them, which nobody has checked
+        size = self.n_samples if isinstance(self, Problem) else 0
+        found = places[sample] if isinstance(places, list) and len(places) == size else None
         if isinstance(found, int) and not isinstance(found, bool):
             return f"line {found}"
         return printed(found) if isinstance(found, str) else ""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from workbench.data.plain import check_text
 from workbench.errors import BadInput
 from workbench.system.unpacked import content_of
 
@@ -34,7 +35,9 @@ def read_fasta(path: str | Path) -> Named:
     if not path.is_file():
         raise BadInput(f"There is no file {path}; check its path.")
     try:
-        lines = content_of(path).decode("utf-8-sig").splitlines()
+        content = content_of(path)
+        check_text(path, content)
+        lines = content.decode("utf-8-sig").splitlines()
     except OSError as error:
         raise BadInput(f"{path} cannot be read ({error}); check the file.") from None
     except UnicodeDecodeError:

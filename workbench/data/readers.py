@@ -32,7 +32,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from workbench.arithmetic.arrays import as_number
+from workbench.arithmetic.arrays import as_number, missing_labels, size_of
+from workbench.data.plain import check_text
 from workbench.data.sequences import TEXT, holds_sequences, sequence_problem
 from workbench.data.tables import archived, separated, svmlight
 from workbench.data.tables.scaled import divided, largest
@@ -42,7 +43,7 @@ from workbench.dyads import vowpal
 from workbench.errors import BadInput, counted
 from workbench.outputs.chain import Chain
 from workbench.outputs.linear import Linear
-from workbench.outputs.multiclass import Multiclass
+from workbench.outputs.multiclass import Multiclass, refuse_amounts
 
 SHEETS = (".csv", ".tsv")
 FORMATS: dict[str, Callable[[Path, Asked], Table]] = {
@@ -51,11 +52,13 @@ FORMATS: dict[str, Callable[[Path, Asked], Table]] = {
     ".npz": archived.read,
 }
 NAMED = ".vw"
+TEXTUAL = tuple(suffix for suffix in FORMATS if suffix != ".npz")
 Scale = Literal["largest"] | None
 Weighted = Literal["balanced"] | None
 SCALED = "each input divided by its largest absolute entry"
 CONSTANT = "Constant"  # what VW calls the input that is 1 in every example
 SHOWN = 8  # classes that a message names, at most
+QUICK = 50  # samples, up to which each may be a class of its own, which takes no time and gives a warning
 ALONE = 0.8  # classes a sample, from which on labels look like amounts
 APART = 1e2  # ratio of two columns' largest entries, above which a note says so
 
@@ -118,6 +121,8 @@ def table_problem(
     table = read(path, label=label, drop=words_in(drop), one_hot=words_in(one_hot), fill=fill, unlabelled=unlabelled)
     if table.y is None:
         raise BadInput(f"{path} holds no labels; add a column of labels.")
+    made = tuple(mark.lower() for name in words_in(one_hot) for mark in (f"{name}=", f"column {name}="))
+    check_classes(path, table, table.y, made)
     try:
         found = Multiclass(table.X, table.y, class_weight=class_weight)
         if scale is not None:
@@ -126,9 +131,8 @@ def table_problem(
             found.scales = scales
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
-    found.columns = table.columns
-    made = tuple(mark.lower() for name in words_in(one_hot) for mark in (f"{name}=", f"column {name}="))
-    other = classed(found, made) if label is None else None
+    found.columns, found.found_at = table.columns, table.lines
+    other = classed(found.X, found.columns, made) if label is None else None
     said = f"{path}: {sizes(found)}; labels from {table.label}: {listed(found)}{advice(path, table, label, other)}"
     told = filter(None, (said, table.remark, SCALED if scale else ""))
     found.reading = f"{'; '.join(told)}.{warning(found, other)}{uneven(found)}"
@@ -179,11 +183,41 @@ def read(
         if path.name.lower().endswith((*TEXTS, ".mat")):
             raise BadInput(f"{path} holds no samples by its name; `cutbench prove {path}` proves a convex program.")
         raise BadInput(f"{path} is in no known format; use one of {', '.join((*FORMATS, NAMED, TEXT))}.")
+    if suffix in TEXTUAL:
+        check_text(path)
     try:
         asked = Asked(n_inputs, columns, label, drop, classes, learned_label, one_hot, fill, means, unlabelled)
         return checked_names(path, FORMATS[suffix](path, asked))
     except UnicodeDecodeError:
         raise BadInput(f"{path} is not text in UTF-8; save it again as UTF-8.") from None
+
+
+def check_classes(path: Path, table: Table, y: NDArray, made: tuple[str, ...]) -> None:
+    """`BadInput` for labels that are amounts, or that are all different, so that there is no class to learn.
+
+    made : how the names of columns of 0 and 1 begin
+    """
+    if y.ndim != 1 or y.dtype.kind not in "biufU" or missing_labels(y).size:
+        return  # what `Multiclass` says more about
+    kinds, sheet = np.unique(y), path.suffix.lower() in SHEETS
+    try:
+        refuse_amounts(y, kinds)
+    except BadInput as error:
+        more = ", or choose other labels by --set label=NAME" if sheet or path.suffix.lower() == ".npz" else ""
+        raise BadInput(f"{path}: {str(error).removesuffix('.')}{more}.") from None
+    if len(kinds) < len(y) or len(y) <= QUICK:
+        return
+    told = f"{path}: all {len(y):,} labels differ in {table.label}, so there is no class to learn"
+    if not sheet:
+        fix = (
+            "name the array of classes by --set label=NAME" if path.suffix.lower() == ".npz" else "write classes there"
+        )
+        raise BadInput(f"{told}; {fix}.")
+    if not isinstance(table.columns, list):
+        raise BadInput(f"{told}; name the column of classes by its number, e.g. --set label=1.")
+    other = classed(sparse.csr_array(table.X), table.columns, made)
+    name = other[0].removeprefix("column ") if other and other[1] < len(y) else "NAME"
+    raise BadInput(f"{told}; name the column of classes by --set label={name}.")
 
 
 # ── messages to the user ──────────────────────────────────────────────────────────────────────────
@@ -200,17 +234,17 @@ def listed(problem: Multiclass) -> str:
     return ", ".join(classes) + more
 
 
-def classed(problem: Multiclass, made: tuple[str, ...]) -> tuple[str, int] | None:
+def classed(X: sparse.csr_array, names: Columns, made: tuple[str, ...]) -> tuple[str, int] | None:
     """The named input that looks most like labels, the one of fewest whole numbers, at least two; and how many.
 
     made : how the names of columns of 0 and 1 begin, which the file does not have
     """
-    if not isinstance(problem.columns, list):
+    if not isinstance(names, list):
         return None
-    columns = problem.X.tocsc()
+    n, columns = size_of(X)[0], X.tocsc()
     parts = np.split(columns.data, columns.indptr[1:-1])
-    kinds = [np.unique(np.append(each, [0.0] * (len(each) < problem.n_samples))) for each in parts]
-    whole = [(name, len(each)) for name, each in zip(problem.columns, kinds, strict=True) if (each % 1 == 0).all()]
+    kinds = [np.unique(np.append(each, [0.0] * (len(each) < n))) for each in parts]
+    whole = [(name, len(each)) for name, each in zip(names, kinds, strict=True) if (each % 1 == 0).all()]
     likely = [each for each in whole if each[1] > 1 and not each[0].lower().startswith(made)]
     return min(likely, key=lambda each: each[1], default=None)
 
@@ -259,6 +293,7 @@ def named_problem(path: Path) -> Multiclass | Linear:
     """Linear scores if the labels are −1 and 1 or real numbers, classes otherwise."""
     if not path.is_file():
         raise BadInput(f"There is no file {path}; check its path.")
+    check_text(path)
     examples = vowpal.read(path)
     for at, example in enumerate(examples, 1):
         vowpal.taught(example, f"Example {at} of {path}")
@@ -277,6 +312,8 @@ def named_problem(path: Path) -> Multiclass | Linear:
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
     problem.columns = names
+    lines = enumerate(path.read_text(encoding="utf-8-sig").split("\n"), 1)
+    problem.found_at = [number for number, line in lines if line.strip()]  # each an example
     return problem
 
 
@@ -296,6 +333,7 @@ def named_rows(path: Path, names: list[str]) -> Table:
     """X (n, p) with the columns `names`, and the labels if every example has one."""
     if not path.is_file():
         raise BadInput(f"There is no file {path}; check its path.")
+    check_text(path)
     examples, at = vowpal.read(path), {name: j for j, name in enumerate(names)}
     X = sparse.lil_array((len(examples), len(names)))
     for i, row in enumerate(features_of(examples)):

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from workbench.data.plain import check_text
 from workbench.data.tables import archived, conll
 from workbench.data.tables.table import Asked, Table, checked_names, tidied
 from workbench.errors import BadInput, counted
@@ -46,7 +47,7 @@ def sequence_problem(path: Path) -> Callable[..., Chain]:
         if not 0 <= window <= MOST_WINDOW:
             raise BadInput(f"window is {window}; give how many neighbours on each side count, from 0 to {MOST_WINDOW}.")
         found = chain(path, *of_text(path, window), loss)
-        found.reading = reading(path, found)
+        found.reading, found.found_at = reading(path, found), conll.starts(path)
         return found
 
     def arrays(loss: Loss = "hamming-normalised") -> Chain:
@@ -83,6 +84,7 @@ def of_text(path: Path, window: int, columns: int | None = None) -> tuple[Any, A
     """Sequences of dicts and their labels, if there are any."""
     if not path.is_file():
         raise BadInput(f"There is no file {path}; check its path.")
+    check_text(path)
     try:
         return conll.read(path, window, columns)
     except UnicodeDecodeError:

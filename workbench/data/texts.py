@@ -29,13 +29,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from workbench.data.plain import check_text
 from workbench.data.sets.reuters import Stories, story
 from workbench.errors import BadInput, counted
 from workbench.outputs.multiclass import Multiclass
 from workbench.system.unpacked import content_of
 
 WORD = re.compile(r"[^\W_]+")
-UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # how such a file begins
 
 
 class Vocabulary(NamedTuple):
@@ -51,6 +51,8 @@ class Vocabulary(NamedTuple):
             raise BadInput(f"min_count={min_count}; a word is counted from one story on, min_count=1.")
         holding = Counter(word for text in texts for word in {*words_of(text)})
         words = sorted(word for word, count in holding.items() if count >= min_count)
+        if not holding:
+            raise BadInput(f"The {len(texts)} texts hold no words, which are runs of letters and digits; give others.")
         if not words:
             raise BadInput(f"No word occurs in min_count={min_count} of {len(texts)} stories; lower it.")
         return cls(words, [1 + math.log((1 + len(texts)) / (1 + holding[word])) for word in words])
@@ -79,9 +81,15 @@ class Vocabulary(NamedTuple):
 
 
 class OwnTexts(Stories):
-    """A user's texts and their labels, none for texts to predict; `remark` is what the user should know of them."""
+    """A user's texts and their labels, none for texts to predict.
+
+    remark : what the user should know of them;  files : of texts that are files, the path of each below the folder
+    lines : of texts that are lines of a file, the number of each
+    """
 
     remark: str = ""
+    files: tuple[str, ...] = ()
+    lines: tuple[int, ...] = ()
 
 
 def words_of(text: str) -> list[str]:
@@ -130,7 +138,7 @@ def of_folder(path: Path, bare: bool) -> OwnTexts:
     here = [each for each in sorted(path.iterdir()) if not each.name.startswith(".")]
     labels = [each for each in here if each.is_dir()]
     if bare and here and not labels:
-        return of_files([], here)
+        return of_files(path, [], here)
     if not labels:
         raise BadInput(f"{path} holds no folders; put the texts of each label into a folder called like the label.")
     topics, every = [], []
@@ -140,13 +148,14 @@ def of_folder(path: Path, bare: bool) -> OwnTexts:
             raise BadInput(f"The folder {label} holds no texts; fill it or remove it.")
         topics += [label.name] * len(files)
         every += files
-    return of_files(topics, every)
+    return of_files(path, topics, every)
 
 
-def of_files(topics: list[str], files: list[Path]) -> OwnTexts:
-    """A text a file, each on one line."""
+def of_files(folder: Path, topics: list[str], files: list[Path]) -> OwnTexts:
+    """A text a file of the folder, each on one line."""
     texts, old = zip(*(decoded(each, each.read_bytes()) for each in files), strict=True)
     found = OwnTexts(topics, [" ".join(text.split()) for text in texts])
+    found.files = tuple(str(each.relative_to(folder)) for each in files)
     if any(old):
         first = files[old.index(True)]
         found.remark = f"{counted(sum(old), 'text')} not in UTF-8 read as Latin-1, first {first}"
@@ -160,16 +169,19 @@ def of_lines(path: Path, bare: bool) -> OwnTexts:
     texts = [" ".join(line.split()) for line in lines if line.strip()]
     if bare and texts and not any("\t" in line.strip() for line in lines):
         return with_remark(OwnTexts([], texts), old)
-    found = []
+    found, numbers = [], []
     for number, line in enumerate(lines, 1):
         if line.strip():
+            numbers.append(number)
             try:
                 found.append(story(line))
             except ValueError:
                 raise BadInput(f"Line {number} of {path} is not of the form label<TAB>text; repair it.") from None
     if not found:
         raise BadInput(f"{path} holds no texts; give one a line, as label<TAB>text.")
-    return with_remark(OwnTexts(*map(list, zip(*found, strict=True))), old)
+    own = OwnTexts(*map(list, zip(*found, strict=True)))
+    own.lines = tuple(numbers)
+    return with_remark(own, old)
 
 
 def with_remark(found: OwnTexts, old: bool) -> OwnTexts:
@@ -180,9 +192,8 @@ def with_remark(found: OwnTexts, old: bool) -> OwnTexts:
 
 
 def decoded(path: Path, content: bytes) -> tuple[str, bool]:
-    """The text of a file, and whether it is no UTF-8 and was read as Latin-1; `BadInput` for UTF-16."""
-    if content.startswith(UTF_16):
-        raise BadInput(f"{path} is text in UTF-16; save it again as UTF-8.")
+    """The text of a file, and whether it is no UTF-8 and was read as Latin-1; `BadInput` where it is no text."""
+    check_text(path, content)
     try:
         return content.decode("utf-8-sig"), False
     except UnicodeDecodeError:

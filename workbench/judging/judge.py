@@ -56,6 +56,7 @@ from workbench.judging.stand import OwnStand, Stand
 from workbench.judging.verdicts import checked_tolerance
 from workbench.judging.warned import Warned
 from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict
+from workbench.solving.progress import checked_calls
 from workbench.system.processes import OutOfTime
 
 
@@ -126,8 +127,12 @@ def judge(
         large problems only for a learner that its history accuses
     watch : called with what the judge does next, in a few words
 
-    Raises `BadInput` for settings that are no such numbers.
+    Raises `BadInput` for settings that are no such numbers, and for arguments of another kind.
     """
+    if not isinstance(reference, Reference | Certified | NotSeparable):
+        told = f"judge takes a learner, then what `solve` returned, not a {type(reference).__name__}"
+        raise BadInput(f"{told}; write for example judge(BCFW(), solve(SoftMargin(), problem)).")
+    checked_calls(watch=watch)
     reference, candidate = reference_of(reference), one_learner(learner)
     checked_whole(1, passes=passes)
     checked_tolerance(tolerance)

@@ -158,7 +158,21 @@ def able(thing: Any, place: str = "What was given") -> Any:  # a user's object
     if not isinstance(thing, Solver) and not callable(getattr(thing, "fit", thing)):  # a user's object
         told = f"{place}: {type(thing).__name__} is no learner"
         raise BadInput(f"{told}; give a function fit(problem, formulation, budget, rng) -> weights.")
+    if fits_rows(thing):
+        name = type(thing).__name__
+        told = f"{place}: {name} is an estimator, whose fit takes X and y and not a problem"
+        wrap = "wrap it in a function fit(problem, formulation, budget, rng) that returns the weights that it learns"
+        raise BadInput(f"{told}; {wrap}, such as {name}().fit(problem.X, problem.labels).coef_.ravel().")
     return thing
+
+
+def fits_rows(thing: Any) -> bool:  # a user's object
+    """Whether it is an estimator in scikit-learn's manner, with fit(X, y, …)."""
+    try:
+        names = [*inspect.signature(getattr(thing, "fit", None) or str).parameters]  # a user's object
+    except (TypeError, ValueError):
+        return False
+    return bool(names) and names[0] in ("X", "Xs")
 
 
 def one_learner(thing: Any) -> Learner:  # a user's object, a name or a path

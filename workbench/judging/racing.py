@@ -38,12 +38,13 @@ from workbench.backends import solve_cvxpy
 from workbench.contracts import CutForm, Enumerable, Floats, Problem, Solver
 from workbench.data.datasets import MissingData
 from workbench.data.loading import load_problem
-from workbench.errors import BackendFailed, MissingCapability
+from workbench.errors import BackendFailed, MissingCapability, checked_positive
 from workbench.judging.reference import Formulation
 from workbench.proofs.any_bounds import AnyBounds, bounds_for
 from workbench.proofs.dyadic import DyadicBounds
 from workbench.proofs.smooth import SmoothBounds
 from workbench.registries import registry
+from workbench.solving.request import checked_formulation
 from workbench.solving.solve import solve
 from workbench.solving.stochastic import compilable, oracle_of, visitor
 
@@ -173,6 +174,9 @@ def race(
 
     gap : the gap at which a method has arrived;  seconds : CPU that each may take, one fit or solve more or less
     """
+    formulation = checked_formulation(formulation, problem, "race")
+    checked_positive(gap=gap, seconds=seconds)
+    methods = [methods] if isinstance(methods, str) else list(methods)
     bounds = bounds_for(formulation, problem)
     lower = solve(formulation, problem, gap=gap / 10, time_limit=4 * seconds).lower
     kind: Any = type(problem)  # each kind has a `tiny` of its own
@@ -301,7 +305,7 @@ def watched(learner: Observed) -> Go:
     """
 
     def go(formulation: Formulation, problem: Problem, track: Track) -> None:
-        size = max(abs(track.lower), 1e-6 * abs(track.bounds.scale))
+        size = track.bounds.size(track.lower)
         for k in range(1, 17):
             track.again()
             epsilon = 10.0**-k * size

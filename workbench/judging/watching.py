@@ -18,6 +18,7 @@ steps are always recent.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
 from functools import cached_property
 from typing import Any
 
@@ -27,10 +28,13 @@ from numpy.typing import NDArray
 from workbench.contracts import Floats, Labelled, Problem
 from workbench.errors import BadInput, checked_positive
 from workbench.judging.judge import CHANCE, Cause, Judgement, Run, excesses, explained
-from workbench.judging.reference import Formulation, reference_of
-from workbench.judging.verdicts import DISAGREES, Report, crosscheck
+from workbench.judging.reference import Formulation, Reference, reference_of
+from workbench.judging.verdicts import DISAGREES, Report, crosscheck, objective
 from workbench.proofs.any_bounds import bounds_for
+from workbench.proofs.certificate import arrays_of, data_sha256
 from workbench.proofs.text import TextBounds
+from workbench.solving.progress import checked_calls
+from workbench.solving.request import plain_settings
 from workbench.solving.solution import Solution
 from workbench.solving.solve import solve
 
@@ -55,11 +59,37 @@ def watch(
     gap : relative gap of the reference
     reference : what `solve` returned for this pair, if there is one already
     live : called after each step with {"passes", "upper", "excess"}; then each step costs an argmax for each sample
+
+    Raises `BadInput` for a reference of another problem or formulation, and for a `live` that cannot be called.
     """
     checked_positive(per_pass=per_pass, gap=gap)
+    checked_calls(live=live)
     if not isinstance(problem, Problem) or isinstance(formulation, Problem):
         raise BadInput("watch takes a problem, then a formulation; write for example watch(problem, SoftMargin()).")
+    if reference is not None:
+        refuse_others(reference_of(reference), problem, formulation)
     return Recorder(problem, formulation, per_pass, gap, reference, live)
+
+
+def refuse_others(reference: Reference, problem: Problem, formulation: Formulation) -> None:
+    """`BadInput` for a reference of another formulation, another output structure or other data than the loop's."""
+    fix = "give what `solve` returned for this pair, or leave reference out"
+    known, solved = reference.problem, reference.formulation
+    if not alike(solved, plain_settings(formulation)):
+        raise BadInput(f"The reference minimises {solved}, the loop {formulation}; {fix}.")
+    if known is problem:
+        return
+    if type(known) is not type(problem):
+        raise BadInput(f"The reference is of {known!r}, the loop of {problem!r}; {fix}.")
+    if data_sha256(arrays_of(known)) != data_sha256(arrays_of(problem)):
+        raise BadInput(f"The reference is of other data than the loop's {problem!r}; {fix}.")
+
+
+def alike(one: Formulation, other: Formulation) -> bool:
+    """Whether two formulations minimise the same; those of a user's that are no dataclasses, by their attributes."""
+    if is_dataclass(one) and is_dataclass(other):
+        return objective(one) == objective(other)
+    return one is other or (type(one) is type(other) and vars(one) == vars(other))
 
 
 class Recorder:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from workbench.arithmetic.arrays import (
+    as_number,
     by_name,
     checked_cost,
     checked_inputs,
@@ -34,6 +35,8 @@ from workbench.contracts import CompactHinge, Floats, Ints, Kernel, Listing, Sou
 from workbench.errors import BadInput
 from workbench.outputs._exact_multiclass import ExactMulticlass
 from workbench.outputs._marginals import Softmax
+
+MANY, SHARE = 20, 5  # so many classes may be fractions, and with so many samples each they may be, too
 
 
 def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
@@ -123,6 +126,20 @@ def slack_slope_into(data: Any, i: int, out: Ints, indices: Ints, values: Floats
     return count
 
 
+def refuse_amounts(labels: NDArray, kinds: NDArray) -> None:
+    """`BadInput` for labels (n,) that are amounts, as of a regression, with `kinds` the different ones.
+
+    Amounts are numbers, or words that are numbers, some of them fractions, more than MANY and than n/SHARE different.
+    """
+    if len(kinds) <= MANY or SHARE * len(kinds) <= len(labels) or kinds.dtype.kind not in "fU":
+        return
+    values = list(map(as_number, kinds.tolist())) if kinds.dtype.kind == "U" else kinds.tolist()
+    numbers = [value for value in values if value is not None and np.isfinite(value)]
+    if len(numbers) == len(kinds) and any(value % 1 for value in numbers):
+        told = f"the labels have {len(kinds):,} different values in {len(labels):,} samples"
+        raise BadInput(f"Classification needs classes, and {told}; round or bin them.")
+
+
 class Multiclass(Sourced):
     """Samples X with labels y.
 
@@ -137,7 +154,8 @@ class Multiclass(Sourced):
 
     Raises
     ------
-    BadInput : empty data, lengths that differ, NaN or inf, fewer than two classes, a bad cost matrix
+    BadInput : empty data, lengths that differ, NaN or inf, fewer than two classes, a bad cost matrix, labels that are
+        amounts (`refuse_amounts`)
     """
 
     name = "multiclass"
@@ -162,6 +180,8 @@ class Multiclass(Sourced):
             bad = missing[0]
             raise BadInput(f"The label of sample {bad} is missing; remove the sample or repair its label.")
         self.classes, self.labels = numbered(labels, classes)
+        if classes is None:
+            refuse_amounts(labels, self.classes)
         self.cost = checked_cost(cost, len(self.classes))
         factors = class_weights(class_weight, self.labels, self.classes)
         self.weights = checked_weights(factors * checked_weights(weights, len(labels)), len(labels))

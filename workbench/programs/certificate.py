@@ -17,7 +17,7 @@ from workbench.proofs.checker.kinds.program import START, ends_of
 from workbench.proofs.checker.learning import relative_gap
 from workbench.proofs.checker.programs import Finding
 from workbench.proofs.ends import above, below, text
-from workbench.proofs.files import spare_files, write_wholes
+from workbench.proofs.files import make_folder, spare_files, write_wholes
 
 LONGEST = 100_000  # characters of the optimum in the header; the vectors prove it in any case
 
@@ -30,7 +30,7 @@ def save(proof: Any, stem: str | Path) -> Path:
     if proof.kind == "unknown":
         raise MissingCapability(f"Nothing is proven about {proof.program.name}, so there is no certificate to save.")
     path, archive = spare_files(stem)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **parts(proof))
     write_wholes({path: (json.dumps(header(proof), indent=2) + "\n").encode(), archive: buffer.getvalue()})

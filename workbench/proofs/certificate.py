@@ -53,7 +53,7 @@ from workbench.proofs.checker.check import FORMATS, LAST, MOST_DIGITS, WHOLE
 from workbench.proofs.checker.faults import Malformed, demand
 from workbench.proofs.checker.kinds.cuts import read_fractions
 from workbench.proofs.ends import above, below, parsed, text
-from workbench.proofs.files import files_of, spare_files, write_wholes
+from workbench.proofs.files import files_of, make_folder, spare_files, write_wholes
 from workbench.proofs.tree import Tree
 from workbench.registries import registry, settings_of
 from workbench.system.versions import installed_version
@@ -124,10 +124,10 @@ class Certificate:
     def save(self, stem: str | Path) -> Path:
         """Write STEM.json and STEM.npz, each whole or not at all; returns the JSON's path. `stem` may end in either.
 
-        `BadInput` for files of these names that are no certificate of ours.
+        `BadInput` for files of these names that are no certificate of ours, and for a name that no file can have.
         """
         (path, packed), (arrays, witnesses) = spare_files(stem), self.packed()
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         buffer = io.BytesIO()
         hints = self.problem.hints(self.theta) if isinstance(self.problem, Hinting) else {}
         named: dict[str, Any] = {f"hint_{k}": v for k, v in hints.items()}  # NumPy's types take words for options
@@ -142,6 +142,8 @@ class Certificate:
     def header(self, arrays: dict[str, NDArray]) -> Numbers:
         """What the JSON says; `arrays` are the data."""
         told = {key: getattr(self.problem, key) for key in kept_of(self.problem)}  # members, by name
+        if len(told.get("found_at") or ()) > MOST_PLACES:
+            told["found_at"] = None
         smooth = isinstance(self.formulation, SmoothForm)
         kind = "tree" if self.tree is not None else "tangent" if smooth else "cuts"
         kind = kind if self.slopes is None else "slopes"
@@ -184,6 +186,9 @@ def check_sizes(header: str, arrays: dict[str, NDArray]) -> None:
             f"The certificate is not written, as `verify` would refuse it ({reason}); solve without polish, or with "
             "shorter numbers."
         ) from None
+
+
+MOST_PLACES = 100_000  # samples of which a certificate tells where each stood
 
 
 class NoSamples(BadInput):

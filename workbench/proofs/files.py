@@ -10,29 +10,49 @@ import os
 import zipfile
 from pathlib import Path
 
-from workbench.errors import BadInput
+from workbench.errors import BadInput, shortened
 from workbench.proofs.checker import archive
 from workbench.proofs.checker.check import FORMATS
 from workbench.proofs.checker.faults import Malformed
 
+SHOWN = 200  # characters of a path in a message
+
 
 def files_of(name: str | Path) -> tuple[Path, Path]:
-    """STEM.json and STEM.npz, where `name` is STEM or either file."""
+    """STEM.json and STEM.npz, where `name` is STEM or either file; `BadInput` for what names no file."""
+    if not isinstance(name, str | os.PathLike):
+        raise BadInput(f"A certificate's name is {name!r}; give a path such as runs/iris.")
     if not Path(name).name:
         raise BadInput(f"{str(name)!r} names no certificate; give a name such as runs/iris.")
+    if "\0" in str(name):
+        raise BadInput(f"The name {str(name)!r} has a character that no file can have in its name; remove it.")
     return archive.files_of(name)
 
 
 def spare_files(name: str | Path) -> tuple[Path, Path]:
     """`files_of`; `BadInput` if one of them exists and is no part of a certificate of ours, which may be replaced.
 
-    The JSON says so by its format, of an npz file beside it, too; an npz file alone by the names of its arrays.
+    The JSON says so by its format, the npz file by the names of its arrays. `BadInput` also for a name that no file can
+    have, because it is too long or leads through a file.
     """
     path, packed = files_of(name)
-    held, ours = (path, calls_itself_certificate) if path.exists() else (packed, holds_certificate)
-    if held.exists() and not ours(held):
-        raise BadInput(f"{held} exists and is no certificate of ours; choose another name, or move that file.")
+    try:
+        for held, ours in ((path, calls_itself_certificate), (packed, holds_certificate)):
+            if held.exists() and not ours(held):
+                raise BadInput(f"{held} exists and is no certificate of ours; choose another name, or move that file.")
+        if blocked := next((each for each in path.parents if each.exists() and not each.is_dir()), None):
+            raise BadInput(f"Cannot write {path}, as {blocked} is a file and no folder; choose another name.")
+    except OSError as error:
+        raise BadInput(f"Cannot write {shortened(str(path), SHOWN)} ({error.strerror}); choose another name.") from None
     return path, packed
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, where there are none yet; `BadInput` where that cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"Cannot make the folder {folder} ({error.strerror}); choose another one.") from None
 
 
 def calls_itself_certificate(path: Path) -> bool:
@@ -43,17 +63,31 @@ def calls_itself_certificate(path: Path) -> bool:
         return False
 
 
+LOCAL = 30  # bytes of a zip archive before the name of its first member
 TELLING = ({"theta", "samples", "witnesses", "weights"}, {"data_cones", "data_q", "data_b", "data_A_indptr"})
 
 
 def holds_certificate(path: Path) -> bool:
-    """Whether an npz file has arrays of all names that TELLING lists, of a learning problem or of a program."""
+    """Whether an npz file has arrays of all names that TELLING lists, of a learning problem or of a program.
+
+    Of a damaged file, whose list of names is lost, the name of its first array says so; an empty file is nobody's.
+    """
     try:
         with zipfile.ZipFile(path) as packed:
             names = {name.removesuffix(".npy") for name in packed.namelist()}
     except (*archive.DAMAGE, OSError):
-        return False
+        return begins_as_certificate(path)
     return any(telling <= names for telling in TELLING)
+
+
+def begins_as_certificate(path: Path) -> bool:
+    """Whether a file is empty, or begins as an archive does whose first array a certificate may have first."""
+    try:
+        with open(path, "rb") as file:
+            start = file.read(LOCAL + 16)
+    except OSError:
+        return False
+    return not start or (start.startswith(b"PK\3\4") and start[LOCAL:].startswith((b"theta.npy", b"data_")))
 
 
 def write_whole(path: Path, content: bytes) -> None:

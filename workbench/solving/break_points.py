@@ -30,7 +30,7 @@ from workbench.proofs.bounds import Bounds
 from workbench.proofs.stretches import Knot, Stretch, knot
 from workbench.solving.active_set import STEPS, ActiveSet, Line, at
 from workbench.solving.path import Point, Walk, within
-from workbench.solving.progress import Clock, Observe
+from workbench.solving.progress import Clock, Observe, checked_calls
 from workbench.solving.request import checked_formulation
 
 EXACT = 1e-7  # the relative gap up to which a segment counts as exact
@@ -113,9 +113,10 @@ def break_points(
     BackendFailed : an active set does not settle
     """
     checked_positive(greatest=greatest, least=least)
+    checked_calls(observe=observe)
     if least >= greatest:
         raise BadInput(f"least is {least:g} and greatest {greatest:g}; give a range such as least=0.001, greatest=10.")
-    formulation = checked_formulation(formulation, problem)
+    formulation = checked_formulation(formulation, problem, "break_points")
     if not isinstance(formulation, CutForm):
         name = type(formulation).__name__
         raise MissingCapability(f"{name} has no maxima over cuts, so its path has no break points; leave them out.")

@@ -48,7 +48,7 @@ from workbench.solving.masters.passes import (
     pass_method,
     passable,
 )
-from workbench.solving.progress import Clock, Observe, Record
+from workbench.solving.progress import Clock, Observe, Record, checked_calls
 from workbench.solving.request import Request, checked_formulation
 from workbench.solving.smooth import descend
 
@@ -135,13 +135,14 @@ def path(
     Raises
     ------
     MissingCapability : r is no λ/2‖θ‖², or constraints are hard
-    BadInput : no range, or no positive ε
+    BadInput : no range, no positive ε, or an `observe` that cannot be called
     BackendFailed : ε is out of reach, at some λ or between two
     """
     checked_positive(greatest=greatest, least=least, epsilon=epsilon)
     if least >= greatest:
         raise BadInput(f"least is {least:g} and greatest {greatest:g}; give a range such as least=0.001, greatest=10.")
-    formulation = checked_formulation(formulation, problem)
+    checked_calls(observe=observe)
+    formulation = checked_formulation(formulation, problem, "path")
     if not isinstance(formulation, CutForm | SmoothForm):
         name = type(formulation).__name__
         raise MissingCapability(f"{name} has no λ to vary; take soft-margin, crf or weighted-risk.")
@@ -170,6 +171,7 @@ def validated(
     rng : the seed by which samples are dealt to folds
     """
     checked_whole(2, folds=folds)
+    formulation = checked_formulation(formulation, problem, "validated")
     used = np.flatnonzero(problem.weights > 0)
     if folds > len(used):
         raise BadInput(f"folds is {folds}, more than the {len(used)} samples; give at most that many.")
@@ -233,7 +235,7 @@ class Walk:
         self.pool: Cuts | None = None
         self.climb: PassMethod | None = None  # what made the last passes
         self.guesses: dict[float, Guess] = {}
-        self.floor, self.records = 1e-6 * abs(self.bounds.scale), list[Record]()
+        self.records = list[Record]()
 
     def bounds_at(self, lam: float) -> Bounds | SmoothBounds:
         """The bounds at λ; all but the regularizer is shared, and F(0), their scale, does not depend on λ."""
@@ -347,12 +349,12 @@ class Walk:
         stop. So a stretch of the gap g takes about m = √((g − g₀)/2(ε − g₀)) pieces, and the next knot stands after
         ⌊m/2⌋ of them.
         """
-        stretch, own = Stretch(first, last, self.floor), (first.gap + last.gap) / 2
+        stretch, own = Stretch(first, last, self.bounds.floor), (first.gap + last.gap) / 2
         gap = stretch.middle()
         cells = stretch.cells(epsilon) if gap <= epsilon else None
         pieces = np.sqrt(max(gap / (1 + gap) - own, 0.0) / (2 * max(epsilon - own, LEAST * epsilon)))
         if cells is None and pieces <= 1:
-            stretch = Stretch(first, last, self.floor, [stop(self.bounds, stretch.best())])
+            stretch = Stretch(first, last, self.bounds.floor, [stop(self.bounds, stretch.best())])
             cells = stretch.cells(epsilon)
         if cells is not None:
             yield stretch, cells

@@ -16,10 +16,17 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.contracts import Floats, Ints, Numbers
-from workbench.errors import OutOfMemory
+from workbench.errors import BadInput, OutOfMemory
 
 Record = Numbers  # of one round
 Observe = Callable[[Record], object]  # called with the record of each round
+
+
+def checked_calls(**functions: object) -> None:
+    """Raise `BadInput` for the first that is neither None nor can be called."""
+    for name, each in functions.items():
+        if each is not None and not callable(each):
+            raise BadInput(f"{name} is {each!r}; give a function of one argument, such as {name}=print.")
 
 
 class Deadline(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, is_dataclass, replace
 from inspect import isclass
 
@@ -11,7 +12,7 @@ import numpy as np
 from workbench.backends import backend as installed_backend
 from workbench.contracts import Formulation, Numbers, Problem
 from workbench.errors import BadInput, MissingCapability, checked_limits, checked_whole
-from workbench.solving.progress import Observe
+from workbench.solving.progress import Observe, checked_calls
 from workbench.system.workers import parsed
 
 THREADS = 4  # for each core, at most
@@ -22,8 +23,9 @@ OPTIONS = ("gap", "backend", "groups", "master", "polish")  # in the first line 
 class Request:
     """The arguments of `solve` except formulation, problem and journal; the docstring of `solve` explains each.
 
-    Raises `BadInput` if gap or a limit is not positive, and for `groups`, `parallel` or `threads` that cannot be had;
-    `UnknownName` or `MissingCapability` for a backend.
+    Raises `BadInput` if gap or a limit is not positive, for `groups`, `parallel` or `threads` that cannot be had, for
+    an `observe` that cannot be called, and for a `source` that is no dict; `UnknownName` or `MissingCapability` for a
+    backend.
     """
 
     gap: float = 1e-9
@@ -40,6 +42,10 @@ class Request:
 
     def __post_init__(self) -> None:
         checked_limits(gap=self.gap, time_limit=self.time_limit, max_rounds=self.max_rounds)
+        checked_calls(observe=self.observe)
+        if not isinstance(self.source, Mapping) or not all(isinstance(name, str) for name in self.source):
+            fix = 'give a dict such as source={"name": "iris", "settings": {}}'
+            raise BadInput(f"source is {self.source!r}; {fix}.")
         self.group_count(1)
         if self.backend not in (None, "all"):
             installed_backend(str(self.backend))
@@ -85,10 +91,13 @@ class Request:
             raise BadInput(f"{name} has no cuts, so groups and master mean nothing; leave them out.")
 
 
-def checked_formulation(formulation: object, problem: object) -> Formulation:
-    """The formulation with Python's own numbers as settings; `BadInput` for arguments that no route could use."""
+def checked_formulation(formulation: object, problem: object, door: str = "solve") -> Formulation:
+    """The formulation with Python's own numbers as settings; `BadInput` for arguments that no route could use.
+
+    door : the public function that was called, for the message
+    """
     if isclass(formulation) or isinstance(formulation, Problem):
-        raise BadInput("solve takes a formulation, then a problem; write for example solve(SoftMargin(), problem).")
+        raise BadInput(f"{door} takes a formulation, then a problem; write for example {door}(SoftMargin(), problem).")
     if isclass(problem) or not isinstance(problem, Problem):
         thing = f"class {problem.__name__}" if isclass(problem) else type(problem).__name__
         raise BadInput(f"The problem is a {thing}; give an output structure with data, e.g. Multiclass(X, y).")

@@ -42,13 +42,14 @@ from workbench.contracts import (
     Terms,
     Trace,
 )
-from workbench.errors import BadInput, MissingCapability
+from workbench.errors import BadInput, MissingCapability, shortened
 from workbench.proofs.any_bounds import AnyBounds, bounds_for
 from workbench.proofs.bounds import Bounds
 from workbench.proofs.dyadic import DyadicBounds
 from workbench.proofs.smooth import SmoothBounds
-from workbench.solving.progress import Stopwatch
+from workbench.solving.progress import Stopwatch, checked_calls
 
+SHOWN = 60  # characters of a setting in a message
 LOGGED = 1 << 22  # numbers in the part of the log that is in memory, 32 MiB
 
 
@@ -91,8 +92,9 @@ def run(
     Raises
     ------
     MissingCapability : the solver does not fit the pair, or compiled=True and nothing to compile
-    BadInput : `solver` is no solver, or passes, checkpoints or order are out of range
+    BadInput : `solver` is no solver, passes, checkpoints or order are out of range, or `observe` cannot be called
     """
+    checked_calls(observe=observe)
     refuse_misfits(solver, formulation, problem)
     bounds, state = bounds_for(formulation, problem), solver.init(formulation, problem)
     marks = checked_marks(checkpoints, passes)
@@ -170,12 +172,17 @@ def prepared(
 
 def refuse_misfits(solver: Solver, formulation: Formulation, problem: Problem) -> None:
     """Raise for arguments of another kind, and for a solver that does not fit the pair."""
-    if not isinstance(solver, Solver):
-        raise BadInput(f"{solver!r} is no solver; give an object such as BCFW(), whose class derives from Solver.")
-    if not isinstance(problem, Problem) or isinstance(formulation, Problem):
+    others = formulation, problem
+    if (
+        not isinstance(problem, Problem)
+        or isinstance(formulation, Problem)
+        or any(isinstance(o, Solver) for o in others)
+    ):
         raise BadInput(
             "run takes a solver, a formulation, a problem; write for example run(BCFW(), SoftMargin(), problem)."
         )
+    if not isinstance(solver, Solver):
+        raise BadInput(f"{solver!r} is no solver; give an object such as BCFW(), whose class derives from Solver.")
     if sentence := solver.misfit(formulation, problem):
         raise MissingCapability(sentence)
 
@@ -189,9 +196,13 @@ def checked_marks(checkpoints: Iterable[int] | None, passes: int) -> list[int]:
         while marks[-1] < passes:
             marks.append(marks[-1] + marks[-2])
     else:
-        marks = sorted({int(mark) for mark in checkpoints})
-        if not marks or marks[0] < 1:
-            raise BadInput(f"checkpoints are {marks}; give whole numbers of passes, at least 1.")
+        given = list(checkpoints) if isinstance(checkpoints, Iterable) else []
+        if not given or not all(isinstance(mark, Real) and mark >= 1 and mark % 1 == 0 for mark in given):
+            shown = shortened(repr(given if given else checkpoints), SHOWN)
+            raise BadInput(
+                f"checkpoints is {shown}; give a list of whole numbers of passes from 1 on, such as [1, 10]."
+            )
+        marks = sorted({int(mark) for mark in given})
     return [mark for mark in marks if mark < passes] + [int(passes)]
 
 

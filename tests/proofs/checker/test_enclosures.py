@@ -19,9 +19,9 @@ from workbench.proofs.checker.contracts import Structure
 from workbench.proofs.checker.faults import Imprecise
 from workbench.proofs.checker.formulations.smooth import listed_sums
 from workbench.proofs.checker.kinds.tangent import Tangent, ends_at
+from workbench.proofs.checker.learning import structure_of
 from workbench.proofs.checker.outputs import _forests
 from workbench.proofs.checker.outputs._sums import Ball, gradient_of
-from workbench.proofs.checker.learning import structure_of
 from workbench.proofs.checker.whole import Whole, objects
 
 FINE = Context(prec=150, Emax=10**9, Emin=-(10**9))

@@ -13,11 +13,11 @@ from chance.certificates import certificates
 
 from workbench.proofs.checker import whole
 from workbench.proofs.checker.contracts import Structure
+from workbench.proofs.checker.learning import structure_of
 from workbench.proofs.checker.outputs import _cuts, _pairwise, chain, flow, graph, matching, multilabel
 from workbench.proofs.checker.outputs._cuts import heaviest_cut, largest_flow
 from workbench.proofs.checker.outputs._hungarian import heaviest, heaviest_rival, worth
 from workbench.proofs.checker.outputs._viterbi import by_total_cost, floor_of, highest, highest_other
-from workbench.proofs.checker.learning import structure_of
 from workbench.proofs.checker.whole import Whole, objects
 
 

@@ -18,8 +18,8 @@ from workbench.proofs.checker import check, contracts, judged, normal
 from workbench.proofs.checker.check import Claim, fraction, shown, upgraded
 from workbench.proofs.checker.contracts import Ends, Formulation, Proof, Setting, Structure, settled
 from workbench.proofs.checker.faults import Unknown
-from workbench.proofs.checker.outputs.multiclass import Multiclass
 from workbench.proofs.checker.learning import relative_gap
+from workbench.proofs.checker.outputs.multiclass import Multiclass
 
 INFINITE = float("inf")
 

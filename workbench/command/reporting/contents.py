@@ -88,7 +88,7 @@ def claim_of(run: Run, proof: Mapping[str, Any]) -> Claim:
         reached = f"to a relative gap of {small(told.get('gap'))}"
         return Claim("open", "Computed", f"Every {ends} {reached}, as the run proved; no certificate is kept of it.")
     if not proof:
-        missing = run.record.get("reference", run.record).get("evidence", "There is no certificate beside the record")
+        missing = run.told.get("evidence", "There is no certificate beside the record")
         return Claim("open", "Not proven here", f"{str(missing).rstrip('.')}; what follows is what the run printed.")
     if not proof["proven"]:
         word, mood = ("Not proven", "bad") if proof.get("refuted") else ("Proven on conditions", "open")
@@ -170,7 +170,7 @@ def named_numbers(caption: str, titles: tuple[str, str], numbers: Mapping[str, f
 
 def asked(run: Run, proof: Mapping[str, Any]) -> list[Part | None]:
     """The formula, the settings and the sizes."""
-    told = run.record.get("reference", run.record)
+    told = run.told
     if run.of_program:
         rows = [("program", str(run.record.get("program", "")))]
         rows += [("the certificate says", run.record["statement"])] if run.kind == "certificate" else []
@@ -322,7 +322,7 @@ def spelled(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def work(run: Run) -> list[Part | None]:
     """Backend, rounds and seconds; how the gap closed; for several backends one row each."""
-    told = run.record.get("reference", run.record)
+    told = run.told
     keys = ("status", "backend", "rounds", "cuts", "seconds", "cpu_seconds", "oracle_seconds", "master_seconds")
     rows = [
         (key.replace("_", " "), shown(told[key])) for key in (*keys, "train_error") if told.get(key) not in (None, "")
@@ -349,9 +349,11 @@ def rounds_table(history: Sequence[Mapping[str, Any]]) -> Part:
 PRECISE = ("value", "lower", "upper")  # columns whose rows differ in late digits
 
 
-def rows_table(caption: str, rows: Sequence[Mapping[str, Any]], folded: bool = False) -> Part:
-    """Rows of numbers and words as they stand in a record."""
+def rows_table(caption: str, rows: Sequence[Mapping[str, Any]], folded: bool = False) -> Part | None:
+    """Rows of numbers and words as they stand in a record; None where they hold neither."""
     names = [name for name in rows[0] if not isinstance(rows[0][name], list | dict)]
+    if not names:
+        return None
     numeric = {name: all(is_number(row.get(name)) for row in rows) for name in names}
     titles = {name: "λ" if name == "lam" else name.replace("_", " ") for name in names}
     columns = [Column(titles[name], "number" if numeric[name] else "") for name in names]
@@ -388,11 +390,22 @@ def repeat(run: Run, proof: Mapping[str, Any]) -> list[Part | None]:
     if isinstance(versions, dict):
         rows.append(("versions", ", ".join(f"{name} {version}" for name, version in versions.items())))
     parts = [Part("command", text="\n".join(f"$ {each}" for each in commands)) if commands else None]
-    if run.about.get("command") and "--overwrite" not in str(run.about["command"]):
-        parts.append(
-            Part("text", text="The folder of this run is there already: add --overwrite, or name another --out.")
-        )
+    if said := in_the_way(run):
+        parts.append(Part("text", text=said))
     return [*parts, Part("facts", rows=rows) if rows else None]
+
+
+def in_the_way(run: Run) -> str:
+    """What the command finds in its way when it is repeated, and what then helps; "" where nothing is."""
+    words = str(run.about.get("command") or "").split()
+    if not words or "--overwrite" in words:
+        return ""
+    options = [name for name in ("--out", "--report") if name in words]
+    if options:
+        return f"What this command writes is there already: add --overwrite, or name another {' and '.join(options)}."
+    if run.kind == "solve":
+        return "The command replaces this run, which is in its default folder; --out keeps both."
+    return ""
 
 
 def file_digest(path: Path) -> str:

@@ -17,6 +17,7 @@ GAP = 3  # pixels between two pictures
 def holders(run: Run, proof: dict[str, Any]) -> list[Part | None]:
     """The samples with the greatest pull, where the proof has dual weights."""
     from workbench.command.drawn import output_picture, pictures, words
+    from workbench.contracts import Sourced
     from workbench.proofs.certificate import load
     from workbench.proofs.support import explain
 
@@ -33,7 +34,9 @@ def holders(run: Run, proof: dict[str, Any]) -> list[Part | None]:
     ]
     cards: list[list[Part]] = []
     for each in found.samples:
-        title = f"Sample {each.sample}: {shortened(each.truth, SHOWN)}"
+        where = held.problem.where(each.sample) if isinstance(held.problem, Sourced) else ""
+        place = f" ({shortened(where, SHOWN)})" if where else ""
+        title = f"Sample {each.sample}{place}: {shortened(each.truth, SHOWN)}"
         cuts = [
             f"against {shortened(cut.output, SHOWN)}: {100 * cut.share:.3g} % of its weight, loss {cut.loss:g}"
             for cut in each.cuts[:CUTS]

@@ -18,6 +18,7 @@ import click
 import workbench.command.terminal as terminal
 from workbench.command.continuing import begun
 from workbench.command.exits import INTERRUPTED, complain
+from workbench.command.places import spare_folder
 from workbench.command.solutions import resumable
 from workbench.command.verbs.list import entry
 from workbench.command.words import json_option, overwrite_option, verb
@@ -50,7 +51,7 @@ def command(names: tuple[str, ...], settings: tuple[str, ...], out: str | None, 
         return continued(words, None, as_json)
     from workbench.system.journal import LINES
 
-    folder = terminal.spare_folder(out, overwrite, f"journal/{LINES}")
+    folder = spare_folder(out, overwrite, f"journal/{LINES}")
     with resumable(folder), begun(folder, "bench", words) as journal:
         return continued(words, journal, as_json)
 

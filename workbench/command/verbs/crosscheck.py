@@ -29,6 +29,7 @@ import workbench.command.records as records
 import workbench.command.terminal as terminal
 from workbench.command.continuing import begun, going_on
 from workbench.command.exits import INTERRUPTED, complain
+from workbench.command.places import is_page, spare_file, spare_folder
 from workbench.command.reporting.contents import write_report
 from workbench.command.solutions import SOLVED, all_settings, resumable, solution_code, solution_record, solved
 from workbench.command.words import (
@@ -42,7 +43,8 @@ from workbench.command.words import (
     positive,
     verb,
 )
-from workbench.errors import BadInput, NotSeparable
+from workbench.errors import BadInput, NotSeparable, UnknownName
+from workbench.registries import dashed, is_path, registry
 from workbench.system.alarm import TimeIsUp
 
 if TYPE_CHECKING:
@@ -91,9 +93,15 @@ def command(
 ) -> int:
     words = {"problem": problem, "formulation": formulation, "settings": settings, "learners": learners}
     words |= {"learner_set": learner_set, "report": report, "options": options}
+    if report is not None:  # refused before anything is computed
+        from workbench.proofs.files import files_of
+
+        kept = () if out is None else (Path(out) / "crosscheck.json", *files_of(Path(out) / records.REFERENCE))
+        spare_file(report, "--report", overwrite, kept)
     if out is None:
         return continued(words, None, as_json)
-    with resumable(folder := terminal.spare_folder(out, overwrite, "crosscheck.json", records.REFERENCE)):
+    stem = Path(records.REFERENCE).stem
+    with resumable(folder := spare_folder(out, overwrite, "crosscheck.json", certificates=[stem])):
         meant = named(words)  # a run with a fault in its words leaves no journal
         nameable(*meant[:2])
         with begun(folder, "crosscheck", words) as journal:
@@ -115,7 +123,7 @@ def continued(words: dict[str, Any], journal: Journal | None, as_json: bool, mea
     from workbench.judging.learners import left_out
 
     data, form, origin, chosen, (gap, judging) = meant or named(words)
-    page = None if words["report"] is None else terminal.usable_file(words["report"], "--report")
+    page = None if words["report"] is None else page_at(words["report"])
     folder = journal and journal.run
     reference, facts = reference_of(form, data, gap, chosen, origin, journal and going_on(journal.run / "solving"))
     facts = names_of(words["problem"], words["formulation"]) | facts | {"certificate": None}
@@ -160,6 +168,15 @@ def continued(words: dict[str, Any], journal: Journal | None, as_json: bool, mea
     return verdicts_code(record, len(chosen), folder)
 
 
+def page_at(word: str) -> Path:
+    """The file of --report; on the way back by `resume`, a file that is no page of ours is in the way."""
+    page = terminal.usable_file(word, "--report")
+    resumed = click.get_current_context().info_name == "resume"
+    if resumed and page.exists() and not is_page(page):
+        raise BadInput(f"{page} exists and is no page of ours; move it away, and resume again.")
+    return page
+
+
 def learners_of(words: str | None, form: Any, data: Any, settings: tuple[str, ...] = ()) -> Sequence[Any]:
     """The learners that --learners names; without the option all of ours that fit."""
     from workbench.judging.learners import fitting, learners_named
@@ -169,7 +186,18 @@ def learners_of(words: str | None, form: Any, data: Any, settings: tuple[str, ..
     names = list(filter(None, map(str.strip, words.split(","))))
     if not names:
         raise BadInput("--learners names no learner; write for example --learners subgradient,bcfw.")
-    return learners_named(names, settings)
+    try:
+        return learners_named(names, settings)
+    except UnknownName as unknown:
+        for name in names:
+            if not is_path(name) and not known(name) and Path(f"{name}.py").is_file():
+                raise BadInput(f"There is no learner called {name!r}; for your file write ./{name}.py.") from unknown
+        raise
+
+
+def known(name: str) -> bool:
+    """Whether a learner of this name comes with cutbench."""
+    return any(dashed(name) in registry(kind).objects for kind in ("solver", "learner"))
 
 
 def budget(

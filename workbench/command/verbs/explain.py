@@ -3,7 +3,8 @@
 CERTIFICATE is the JSON file, the npz file beside it, or the folder of both. A sample holds the optimum if outputs other
 than the truth have dual weight: these are the support vectors of a structured model. Each is shown with its outputs,
 their dual weights, and proven bounds on the change of the optimum, and of the weights, if the sample left; as a
-picture, too, where its inputs are pixels. Of long outputs the two ends are shown; --json has them whole.
+picture, too, where its inputs are pixels, and with its line or file, where these are known. Of long outputs the two
+ends are shown; --json has them whole.
 
     cutbench explain runs/iris-soft-margin
     cutbench explain runs/digits-soft-margin --most 3 --json
@@ -30,6 +31,7 @@ DISTRIBUTION = "the model's distribution"  # what stands for the outputs of a li
 @click.option("--most", default=10, show_default=True, metavar="N", help="Samples shown, by falling pull.")
 @json_option
 def command(certificate: str, most: int, as_json: bool) -> int:
+    from workbench.contracts import Sourced
     from workbench.proofs.certificate import load
     from workbench.proofs.support import explain
 
@@ -40,6 +42,9 @@ def command(certificate: str, most: int, as_json: bool) -> int:
     record = {"certificate": terminal.shown_path(path), "formulation": header["formulation"]["name"]}
     record["about"] = header.get("alternation")
     record |= {"settings": header["formulation"]["settings"], "data_sha256": header["data_sha256"]} | asdict(found)
+    if isinstance(held.problem, Sourced):
+        for each in record["samples"]:
+            each["where"] = held.problem.where(each["sample"])
     terminal.emit(record) if as_json else show(record, held.problem)
     return 0
 
@@ -65,7 +70,8 @@ def show(record: dict[str, Any], problem: Any) -> None:
     for each in record["samples"]:
         share = "" if smooth else f"{100 * each['share']:.3g} % of its weight on other outputs, "
         truth, numbers = shortened(each["truth"], SHOWN), f"pull {each['pull']:.2e}, h = {tidy(each['hinge'])}"
-        click.echo(f"\n  sample {each['sample']}: {truth}; {share}{numbers}")
+        where = f" ({shortened(each['where'], SHOWN)})" if each.get("where") else ""
+        click.echo(f"\n  sample {each['sample']}{where}: {truth}; {share}{numbers}")
         sample = each["sample"]
         if text := words(problem, sample):
             click.echo(f"      {shortened(text, SHOWN)}")

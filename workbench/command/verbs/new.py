@@ -18,7 +18,8 @@ from pathlib import Path
 import click
 
 import workbench.command.terminal as terminal
-from workbench.command.words import json_option, verb
+from workbench.command.places import spare
+from workbench.command.words import json_option, overwrite_option, verb
 from workbench.errors import BadInput, MissingCapability
 from workbench.registries import CHECKOUT, dashed
 
@@ -33,16 +34,16 @@ RECIPE = re.compile(r"^`[\w/]+/(\w+)\.py`:\n\n```python\n(.*?)^```$", re.M | re.
 @click.argument("kind")
 @click.argument("name")
 @click.option("--out", metavar="DIR", help="Folder of the file.  [default: here, or the kind's folder in a checkout]")
+@overwrite_option
 @json_option
-def command(kind: str, name: str, out: str | None, as_json: bool) -> int:
+def command(kind: str, name: str, out: str | None, overwrite: bool, as_json: bool) -> int:
     name = dashed(name)
     if kind not in (*ANYWHERE, *FOLDERS):
         raise BadInput(f"There is no kind called {kind!r}; choose one of {', '.join((*ANYWHERE, *FOLDERS))}.")
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
         raise BadInput(f"{name!r} is no name; write lower-case words joined by dashes, e.g. my-{kind}.")
     path = folder_of(kind, out) / f"{name.replace('-', '_')}.py"
-    if path.exists():
-        raise BadInput(f"{path} exists already; choose another name, or remove that file.")
+    spare([path], "--out", overwrite, what="folder")
     path.write_text(starter(kind, name), encoding="utf-8")
     steps = [each.format(path=terminal.shown_path(path), name=name) for each in NEXT[kind]]
     if as_json:

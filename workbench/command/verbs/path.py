@@ -18,6 +18,7 @@ import click
 
 import workbench.command.records as records
 import workbench.command.terminal as terminal
+from workbench.command.places import spare_folder
 from workbench.command.solutions import all_settings
 from workbench.command.words import (
     data_option,
@@ -73,7 +74,7 @@ def command(
     if not 2 <= points <= 100_000:
         raise BadInput(f"--points is {points}; give a whole number from 2 to 100000.")
     ends = positive("between", max(between)), positive("between", min(between))
-    folder = None if out is None else terminal.spare_folder(out, overwrite, "path.json", "path.npz")
+    folder = None if out is None else spare_folder(out, overwrite, "path.json", "path.npz")
     record, thetas = followed(form, data, ends, points, options)
     kept = all_settings(form, {"settings": source})
     kept.pop("lam", None)

@@ -9,29 +9,37 @@ position, and offsets. Weights learned on texts read new texts, in the words and
 learned from: a folder of files, or of a folder a label; or lines text or label<TAB>text. For any structure DATA may
 also be a PROBLEM of the same kind, such as the Python file with your own functions, with --set for its settings. Pairs
 (.csv, .tsv, .vw) are matched by the names of their sides, with --set left=, right=, label= for other columns; a name
-that was not learned is refused. Prints one output a line. If DATA hold true outputs, too, the share of wrong outputs
-or the mean loss goes to stderr.
+that was not learned is refused. Prints one output a line, behind a label the file of a text that is a file. If DATA
+hold true outputs, too, the share of wrong outputs or the mean loss goes to stderr, and how many texts were learned
+from. With split=test a problem of texts takes n, draw and path from the certificate. A certificate that does not prove
+what it claims is told on stderr; `cutbench verify` says why.
 
     cutbench predict runs/train-soft-margin new.csv
     cutbench predict runs/train-crf new.conll --out outputs.txt
     cutbench predict runs/text-soft-margin new_mails/
+    cutbench predict runs/text-soft-margin text --set split=test
     cutbench predict runs/trees-soft-margin ./trees.py --set seed=1
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
 import click
 
 import workbench.command.terminal as terminal
+from workbench.command import tested
 from workbench.command.given import outputs_of, placed, weights_for
-from workbench.command.words import certificate_path, json_option, problem_of, verb
+from workbench.command.places import spare_file
+from workbench.command.words import certificate_path, json_option, names_problem, overwrite_option, problem_of, verb
 from workbench.data.loading import load_problem
 from workbench.errors import BadInput, MissingCapability, counted, printed
-from workbench.registries import build, is_path, parse_settings
+from workbench.registries import build, dashed, is_path, parse_settings, present, registry
+
+PROVEN = "cutbench.proven"  # what a look at the certificate found
 
 
 @verb(__doc__)
@@ -39,8 +47,9 @@ from workbench.registries import build, is_path, parse_settings
 @click.argument("data")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A setting of the problem DATA.")
 @click.option("--out", metavar="FILE", help="File for the outputs, one a line.")
+@overwrite_option
 @json_option
-def command(result: str, data: str, settings: tuple[str, ...], out: str | None, as_json: bool) -> int:
+def command(result: str, data: str, settings: tuple[str, ...], out: str | None, overwrite: bool, as_json: bool) -> int:
     from workbench.data.readers import NAMED, SHEETS
     from workbench.data.sequences import holds_sequences
     from workbench.outputs.chain import Chain
@@ -48,11 +57,14 @@ def command(result: str, data: str, settings: tuple[str, ...], out: str | None, 
     from workbench.outputs.linear import Linear
     from workbench.outputs.multiclass import Multiclass
     from workbench.proofs.certificate import load
+    from workbench.proofs.files import files_of
 
-    if out is not None:
-        terminal.usable_file(out, "--out")  # refused before anything is computed
     path = certificate_path(result)
+    if out is not None:
+        spare_file(out, "--out", overwrite, files_of(path))  # refused before anything is computed
+    check_data(data)
     certificate, header = load(path)
+    click.get_current_context().meta[PROVEN] = tested.proven(path)
     if isinstance(certificate.problem, DyadicPairs) and is_path(data) and Path(data).suffix in (*SHEETS, NAMED):
         return of_pairs(certificate, data, settings, as_json)
     if isinstance(certificate.problem, Multiclass) and holds_texts(certificate, data):
@@ -72,7 +84,17 @@ def command(result: str, data: str, settings: tuple[str, ...], out: str | None, 
         raise MissingCapability(
             f"{path} is about {type(certificate.problem).__name__} outputs, which tables cannot hold; give a problem."
         )
-    return of_problem(certificate, data, settings, as_json)
+    return of_problem(certificate, header, data, settings, as_json)
+
+
+def check_data(data: str) -> None:
+    """`BadInput` for a word that is neither a file or folder nor a problem's name."""
+    if not is_path(data) and not Path(data).exists() and not names_problem(data):
+        near = get_close_matches(dashed(data), registry("problem").names(), 1) if present("problem") else []
+        hint = (
+            f"; did you mean the problem {near[0]}?" if near else "; give a data file, a folder of texts, or a problem."
+        )
+        raise BadInput(f"There is no file, folder or problem called {data}{hint}")
 
 
 def none_given(settings: tuple[str, ...], data: str) -> None:
@@ -126,11 +148,14 @@ def of_table(certificate: Any, header: Mapping[str, Any], data: str, settings: t
         X = checked_inputs(table.X)
     except BadInput as error:
         raise BadInput(f"{data}: {error}") from None
-    fits = X.shape[1] == problem.n_inputs  # `predict` refuses others
+    if X.shape[1] != problem.n_inputs:
+        raise BadInput(
+            f"{data} has {counted(X.shape[1], 'column')} and the weights were learned on {problem.n_inputs}; give the "
+            "same columns in the same order."
+        )
     y = table.y if table.y is None or problem.classes.dtype.kind != "U" else table.y.astype(str)
     place = f", {table.label}" if table.label else ""
-    rows = divided(X, scales) if fits else X
-    return of_rows(certificate, rows, y, data, as_json, table.remark, place, table.labelled)
+    return of_rows(certificate, divided(X, scales), y, data, as_json, table.remark, place, table.labelled)
 
 
 def holds_texts(certificate: Any, data: str) -> bool:
@@ -171,7 +196,8 @@ def of_texts(certificate: Any, data: str, as_json: bool) -> int:
     vocabulary = Vocabulary.learned(certificate.problem)
     assert vocabulary is not None  # `holds_texts` looked
     labels = np.array(found.topics) if found.topics else None
-    return of_rows(certificate, vocabulary.rows(found.texts), labels, data, as_json, found.remark)
+    rows = vocabulary.rows(found.texts)
+    return of_rows(certificate, rows, labels, data, as_json, found.remark, files=found.files)
 
 
 def of_named(certificate: Any, data: str, as_json: bool) -> int:
@@ -191,12 +217,20 @@ def of_named(certificate: Any, data: str, as_json: bool) -> int:
 
 
 def of_rows(
-    certificate: Any, X: Any, y: Any, data: str, as_json: bool, remark: str = "", place: str = "", labelled: Any = None
+    certificate: Any,
+    X: Any,
+    y: Any,
+    data: str,
+    as_json: bool,
+    remark: str = "",
+    place: str = "",
+    labelled: Any = None,
+    files: Sequence[str] = (),
 ) -> int:
     """Predict and print the labels of rows X (n, p), compared with y (n,) where there are labels.
 
     remark : what else the user should know of the reading;  place : where the labels stand
-    labelled : (m,) the rows that y (m,) are the labels of, if not of all
+    labelled : (m,) the rows that y (m,) are the labels of, if not of all;  files : (n,) the files of the rows, if any
     """
     import numpy as np
 
@@ -207,9 +241,16 @@ def of_rows(
     compared = predictions if labelled is None else predictions[labelled]
     error = error_rate(compared, y, classes)
     told = {"n_samples": len(predictions), "predictions": predictions, "error": error}
-    tell(told | ({"remark": remark} if remark else {}), map(str, predictions), as_json)
+    told |= {"remark": remark} if remark else {}
+    seen = tested.learned_from(certificate, X)
+    told |= {} if seen is None else {"learned_from": seen}
+    lines = map(str, predictions)
+    if files:
+        told |= {"files": list(files)}
+        lines = (f"{label}\t{printed(name)}" for label, name in zip(predictions, files, strict=True))
+    tell(told, lines, as_json)
     if not as_json:
-        compare(error, len(compared), y, classes, data, place)
+        compare(error, len(compared), y, classes, data, place + tested.words_for(seen))
         if remark:
             click.echo(f"{data}: {remark}", err=True)
     return 0
@@ -250,11 +291,13 @@ def of_pairs(certificate: Any, data: str, settings: tuple[str, ...], as_json: bo
     return of_outputs(certificate, DyadicPairs(pairs), data, as_json, labelled)
 
 
-def of_problem(certificate: Any, data: str, settings: tuple[str, ...], as_json: bool) -> int:
+def of_problem(certificate: Any, header: Mapping[str, Any], data: str, settings: tuple[str, ...], as_json: bool) -> int:
     """Predict and print the outputs of a problem of the certificate's kind."""
     source = load_problem(data)
+    asked = tested.settled(certificate, header, data, source, parse_settings(settings, source)[0])
     with terminal.stdout_kept():
-        problem = problem_of(build(source, parse_settings(settings, source)[0]), data)
+        tested.check_held_back(certificate, header, data, source, asked)
+        problem = problem_of(build(source, asked), data)
     return of_outputs(certificate, problem, data, as_json)
 
 
@@ -270,15 +313,22 @@ def of_outputs(certificate: Any, problem: Any, data: str, as_json: bool, labelle
         )
         loss = float(problem.loss(every, outputs).mean()) if labelled else None
         named = [printed(problem.describe(i, y)) for i, y in zip(every.tolist(), outputs, strict=True)]
-    tell({"n_samples": len(named), "predictions": named, "loss": loss}, named, as_json)
+        seen = tested.learned_from(certificate, problem.X) if tested.of_texts(problem) else None
+    told = {"n_samples": len(named), "predictions": named, "loss": loss}
+    tell(told | ({} if seen is None else {"learned_from": seen}), named, as_json)
     if not as_json and loss is not None:
-        click.echo(f"mean loss {loss:.4g} over {counted(len(named), 'sample')} of {data}", err=True)
+        more = tested.words_for(seen)
+        click.echo(f"mean loss {loss:.4g} over {counted(len(named), 'sample')} of {data}{more}", err=True)
     return 0
 
 
 def tell(record: dict[str, Any], lines: Iterable[str], as_json: bool) -> None:
     """Print the record, or else one output a line; with --out the lines go to that file, and its name is printed."""
-    out = click.get_current_context().params["out"]
+    context = click.get_current_context()
+    out, (verified, said) = context.params["out"], context.meta[PROVEN]
+    record |= {"verified": verified}
+    if said and not as_json:
+        click.echo(f"cutbench: {said}.", err=True)
     if out is not None:
         from workbench.proofs.files import write_whole
 

@@ -16,6 +16,7 @@ import click
 import workbench.command.records as records
 import workbench.command.terminal as terminal
 from workbench.command.exits import complain
+from workbench.command.places import spare_folder
 from workbench.command.words import json_option, overwrite_option, short_name, verb
 from workbench.errors import counted
 
@@ -40,13 +41,10 @@ def command(
     overwrite: bool,
     as_json: bool,
 ) -> int:
-    folder = None if out is None else terminal.spare_folder(out, overwrite, "prove.json", "certificate.json")
+    folder = None if out is None else spare_folder(out, overwrite, "prove.json", certificates=["certificate"])
     from workbench.programs.certificate import record
     from workbench.programs.prove import prove
-    from workbench.proofs.files import spare_files
 
-    if folder is not None:
-        spare_files(folder / "certificate")  # before the work, not after it
     every = backend is not None and backend.lower() == "all"
     with terminal.stdout_kept(), terminal.status(f"{file} …"):
         program, own = found_in(file, reading)

@@ -44,7 +44,7 @@ def row_of(path: Path, run: Any) -> dict[str, Any]:
         ends = {"lower": None, "upper": None, "gap": None}
         command = f"cutbench resume {path}"
         return {"path": str(path), "kind": run, "title": "", "status": "unfinished", **ends, "command": command}
-    told = run.record.get("reference", run.record)
+    told = run.told
     verdicts = Counter(row["verdict"] for row in run.record.get("learners", []))
     status = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items()) or told.get("status")
     if run.kind == "prove":

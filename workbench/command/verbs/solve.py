@@ -15,8 +15,8 @@ from pathlib import Path
 
 import click
 
-import workbench.command.terminal as terminal
-from workbench.command.solutions import FolderRun, resumable
+import workbench.command.places as places
+from workbench.command.solutions import FolderRun, installed_backends, resumable
 from workbench.command.words import (
     data_option,
     json_option,
@@ -70,7 +70,8 @@ def command(
     options |= {"parallel": parallel, "threads": threads}
     every = backend is not None and backend.lower() == "all"
     Request(backend=None if every else backend, **options)  # refuses before the folder is touched
-    folder = own_folder(out, names, overwrite)
+    stems = ["certificate", *(each.lower() for each in installed_backends() if every)]
+    folder = own_folder(out, names, overwrite, stems)
     run = FolderRun(folder, data, form, names, {"name": problem, "settings": source}, as_json)
     with resumable(folder):
         if every:
@@ -79,14 +80,8 @@ def command(
         return run.by_one({"backend": backend, **options, **kept})
 
 
-def own_folder(out: str | None, names: dict[str, str], overwrite: bool) -> Path:
-    """The folder of --out, which holds no finished run, or the default one, with a word if a run there goes."""
-    files = "certificate.json", "solve.json"
-    if out is not None:
-        return terminal.spare_folder(out, overwrite, *files)
-    folder = terminal.usable_folder(Path("runs") / "-".join(names.values()))
-    terminal.kept_from(folder, overwrite)
-    if not overwrite and any((folder / name).exists() for name in files):
-        shown = terminal.shown_path(folder)
-        click.echo(f"cutbench: this run replaces the one in {shown}; --out keeps both.", err=True)
-    return folder
+def own_folder(out: str | None, names: dict[str, str], overwrite: bool, stems: list[str]) -> Path:
+    """The folder of --out, or the default one, in which this run's files may be written."""
+    place = Path("runs") / "-".join(names.values()) if out is None else out
+    files = "certificate.json", "solve.json", "learned.npz"
+    return places.spare_folder(place, overwrite, *files, default=out is None, certificates=stems)

@@ -9,21 +9,25 @@ Lines that start with -DOCSTART- count as empty. A file to predict has the same 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from workbench.errors import BadInput
 
 NAME = re.compile(r"(\d+)\[(-?\d+)\]:")
 HERE = re.compile(r"(\d+)\[0\]:")  # of words of the position itself
+MOST = 2000  # positions of a file of one sequence, beyond which empty lines seem to be missing
 Position = dict[str, float]
 
 
 def read(path: Path, window: int, columns: int | None = None) -> tuple[list[list[Position]], list[list[str]] | None]:
-    """Sequences of features, and their labels, or None if the file has no more than the `columns` of words."""
+    """Sequences of features, and their labels, or None if the file has no more than the `columns` of words.
+
+    Raises `BadInput`, to learn from, for a file that is one sequence of more than MOST positions.
+    """
     runs: list[list[list[str]]] = [[]]
     width, first = 0, 0
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), 1):
-        words = [] if line.startswith("-DOCSTART-") else line.split()
+    for number, words, line in lines_of(path):
         if not words:
             runs.append([])
             continue
@@ -38,11 +42,30 @@ def read(path: Path, window: int, columns: int | None = None) -> tuple[list[list
     runs = [run for run in runs if run]
     if not runs or (width < 2 and columns is None):
         raise BadInput(f"{path} holds no position with a word and a label; write a line for each, words first.")
+    if columns is None and len(runs) == 1 and len(runs[0]) > MOST:
+        told = f"{path} is one sequence of {len(runs[0]):,} positions"
+        raise BadInput(f"{told}, as no empty line parts it; write an empty line behind each sentence.")
     if columns is not None and width not in (columns, columns + 1):
         raise BadInput(f"{path} has {width} columns but the weights know {columns} of words; write these.")
     words_in = width - 1 if columns is None else columns
     labels = [[words[-1] for words in run] for run in runs] if width > words_in else None
     return [positions([words[:words_in] for words in run], window) for run in runs], labels
+
+
+def lines_of(path: Path) -> Iterator[tuple[int, list[str], str]]:
+    """Number, words and text of each line; a line that ends a sequence has no words."""
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), 1):
+        yield number, [] if line.startswith("-DOCSTART-") else line.split(), line
+
+
+def starts(path: Path) -> list[int]:
+    """The number of the first line of each sequence."""
+    found, inside = list[int](), False
+    for number, words, _ in lines_of(path):
+        if words and not inside:
+            found.append(number)
+        inside = bool(words)
+    return found
 
 
 def named(column: int, offset: int, word: str) -> str:

@@ -53,7 +53,7 @@ def read(path: Path, asked: Asked) -> Table:
 def numbers_of(path: Path, asked: Asked) -> Table:
     """What `read` returns, with errors that take the file for a table."""
     learned, whole = asked.columns if isinstance(asked.columns, list) else [], sheet_of(path)
-    source = whole if learned else without(whole, asked.drop)
+    source = whole if learned else without(whole, checked_drop(whole, asked))
     sheet, made, remarks = spread(source, asked, learned)
     labels, inputs = columns_of(sheet, learned, asked, made)
     if asked.unlabelled and asked.n_inputs is None and labels is not None and not all(labelled := given(sheet, labels)):
@@ -93,8 +93,21 @@ def numbers_of(path: Path, asked: Asked) -> Table:
     place = sheet.called(labels) + (", the last" if labels == sheet.width - 1 else "")
     numbered = [] if learned else [j for k, j in enumerate(inputs) if counts(sheet.header, j, X[:, k])]
     remarks += [*([] if learned else classes_like_gaps(sheet, labels)), *(numbering(sheet, j) for j in numbered)]
-    told = "; ".join(filter(None, remarks))
-    return Table(X, y, own, place, told, None if labelled.all() else np.flatnonzero(labelled))
+    told, lines = "; ".join(filter(None, remarks)), [line for line, _ in sheet.rows]
+    return Table(X, y, own, place, told, None if labelled.all() else np.flatnonzero(labelled), lines)
+
+
+def checked_drop(sheet: Sheet, asked: Asked) -> tuple[str, ...]:
+    """The words for the columns to drop; `BadInput` if one of these is to hold the labels or to be spread out."""
+    gone = {chosen_column(sheet, word) for word in asked.drop}
+    if gone and asked.label is not None and (labels := chosen_column(sheet, asked.label)) in gone:
+        raise BadInput(f"{sheet.path}: {sheet.called(labels)} is both label and drop; leave it out of one of them.")
+    for word in asked.one_hot if gone else ():
+        if (column := chosen_column(sheet, word)) in gone:
+            raise BadInput(
+                f"{sheet.path}: {sheet.called(column)} is in drop and in one_hot; leave it out of one of them."
+            )
+    return asked.drop
 
 
 def given(sheet: Sheet, labels: int) -> list[bool]:

@@ -16,6 +16,8 @@ from workbench.data.hints import labelled_lines, text_command
 from workbench.data.tables.table import LARGEST_INDEX, Asked, Table, tidied
 from workbench.errors import BadInput, counted
 
+FROM_0 = "indices count from 0, as 0 occurs"
+
 
 def read(path: Path, asked: Asked) -> Table:
     """The samples in CSR form; labels as whole numbers, other numbers, or words."""
@@ -25,6 +27,7 @@ def read(path: Path, asked: Asked) -> Table:
     values: list[float] = []
     columns: list[int] = []
     starts, ranked = [0], False
+    lines: list[int] = []
     with path.open(encoding="utf-8-sig") as file:
         for number, line in enumerate(file, 1):
             label, *entries = line.split("#")[0].split() or [""]
@@ -42,10 +45,12 @@ def read(path: Path, asked: Asked) -> Table:
                     if column < (first or 0):
                         raise BadInput(f"{path} line {number}: index 0, but the weights count from 1; renumber all.")
                     if len(columns) > starts[-1] and column <= columns[-1]:
-                        raise BadInput(f"{path} line {number}: index {column} follows {columns[-1]}; sort the line.")
+                        fix = "remove one of the two" if column == columns[-1] else "sort the line"
+                        raise BadInput(f"{path} line {number}: index {column} follows {columns[-1]}; {fix}.")
                     columns.append(column)
                     values.append(value)
             starts.append(len(columns))
+            lines.append(number)
     if not columns:
         raise BadInput(f"{path} holds no samples with features; write one `label index:value …` line each.")
     if first is None:
@@ -56,6 +61,10 @@ def read(path: Path, asked: Asked) -> Table:
     count = len(starts) - 1
     X = sparse.csr_array((values, np.array(columns) - first, starts), shape=(count, known or width))
     remarks = ["qid is not used"] if ranked else []
+    if asked.columns is None:
+        remarks += [FROM_0] if first == 0 else []
+    elif first == 0 and min(columns) > 0:
+        remarks += ["no index is 0, and they count from 0 as in the data learned from (renumber them if they do not)"]
     if not labels:
         return Table(X, None, first, remark="; ".join(remarks))
     bare = count - len(labels)
@@ -64,7 +73,7 @@ def read(path: Path, asked: Asked) -> Table:
     y = np.array(labels) if None in numbers else tidied(np.array(numbers, float))
     remarks += ["the labels are fractions, and each is a class"] if y.dtype.kind == "f" else []
     place = "the first word of each line"
-    return Table(X, y, first, place, "; ".join(remarks), np.array(labelled) if bare else None)
+    return Table(X, y, first, place, "; ".join(remarks), np.array(labelled) if bare else None, lines)
 
 
 def checked_label(path: Path, line: int, label: str, before: list[str]) -> str:

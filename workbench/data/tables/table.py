@@ -27,6 +27,7 @@ class Table(NamedTuple):
     columns : svmlight's first index, 0 or 1; the names of a CSV's inputs; None without names
     label : the place of the labels in words, such as `column species`
     remark : what else the user should know of the reading
+    lines : the number of the line of each sample, where the file has lines
     """
 
     X: ArrayLike | sparse.sparray
@@ -35,6 +36,7 @@ class Table(NamedTuple):
     label: str = ""
     remark: str = ""
     labelled: NDArray[np.intp] | None = None
+    lines: list[int] | None = None
 
 
 class Asked(NamedTuple):
