@@ -76,7 +76,8 @@ def test_text_is_learned_proven_and_predicted(folder, formulation):
     assert run("verify", "r/certificate.json").exit_code == 0
     assert run("predict", "r", "new.conll").stdout == "ORG O\nMISC\nPER\n"
     said = json.loads(run("predict", "r", "train.conll", "--json").stdout)
-    assert said == {"n_samples": 2, "predictions": [["ORG", "O", "MISC"], ["PER", "PER"]], "error": 0.0, "verified": True}
+    labels = [["ORG", "O", "MISC"], ["PER", "PER"]]
+    assert said == {"n_samples": 2, "predictions": labels, "error": 0.0, "verified": True}
     assert "0.00 % of 5 differ" in run("predict", "r", "train.conll").stderr
 
 

@@ -269,7 +269,7 @@ def test_intercepts_and_transitions_that_cost_next_to_nothing():
     assert not list(features.intercepts(suspected(singles(np.ones((6, 2))))))  # all are
     assert not list(features.intercepts(suspected(singles(constant()), form=COSTS())))
     (found,) = features.free_transitions(suspected(chain(), np.arange(1.0, 9.0), wb.CRF(0.5)))
-    np.testing.assert_allclose(found.theta, np.arange(1.0, 9.0) / [1, 1, 1, 1, LIGHT, LIGHT, LIGHT, LIGHT])
+    np.testing.assert_allclose(found.theta, np.arange(1.0, 9.0) / [1, 1, 1, 1, 512, 512, 512, 512])
     assert isinstance(found.formulation, SmoothVariant)
     assert not list(features.free_transitions(suspected(singles())))
     assert not list(features.free_transitions(suspected(linear())))
@@ -499,4 +499,5 @@ def test_what_is_not_said_of_a_neighbour():
 
 def test_the_numbers_of_the_table():
     assert (neighbours.SHARE, neighbours.ALONG, neighbours.UNNAMED) == (30.0, (0.7, 1.4), "λ")
+    assert features.LIGHTER == 512.0
     assert (features.ZERO, features.LIGHT, standardised.SMALL, standardised.VARIES) == (ZERO, LIGHT, 1e-12, 1e-9)

@@ -10,7 +10,15 @@ import pytest
 import workbench as wb
 from workbench.errors import MissingCapability
 from workbench.judging.conventions import detective
-from workbench.judging.conventions.detective import BetterByFar, Detective, Optimum, as_given, since_half, verdict
+from workbench.judging.conventions.detective import (
+    BetterByFar,
+    Detective,
+    Optimum,
+    as_given,
+    ranked,
+    since_half,
+    verdict,
+)
 from workbench.judging.conventions.neighbours import ALONG, Explanation, Fit, Neighbour, Suspect
 from workbench.judging.reference import Reference
 from workbench.judging.share import Allowance
@@ -146,11 +154,17 @@ def test_weights_and_objectives_that_nothing_explains():
     assert asked[2:] == [detective.CONVENTIONS]
 
 
-@pytest.mark.parametrize(("most", "joined"), [(CLOSE, False), (1.001 * CLOSE, True)])
-def test_changes_at_once_are_tried_where_no_single_one_explains(most, joined):
+LIKELY = [(FINE, False), (1e-3, False), (1.001e-3, True), (CLOSE, True)]  # of likelihoods, where none is sure or fine
+
+
+@pytest.mark.parametrize(
+    ("form", "most", "joined"),
+    [(wb.SoftMargin(), CLOSE, False), (wb.SoftMargin(), 1.001 * CLOSE, True), *((wb.CRF(), *each) for each in LIKELY)],
+)
+def test_changes_at_once_are_tried_where_no_single_one_explains(form, most, joined):
     """And what they say is a guess, however well it fits."""
     data = wb.Multiclass(np.eye(3), np.arange(3))
-    found = Detective(Reference(wb.SoftMargin(), data, np.zeros(9), 0.5, 0.5, 0.0))
+    found = Detective(Reference(form, data, np.zeros(9), 0.5, 0.5, 0.0))
     pair = fit(1e-9, 1.0, "two", evidence={"multiple": 2.0, "ratio": 2.0, "several": 2.0})
     found.tried = lambda suspect, entries: iter([pair if entries is detective.SEVERAL else fit(most)])
     told = found.explain(np.arange(9.0))
@@ -439,7 +453,32 @@ def test_the_way_of_the_last_half_is_relative_to_the_weights(history, moved, mon
     reference = Reference(wb.SoftMargin(), problem, np.zeros(2), 1.0, 0.0, 1.0)
     monkeypatch.setattr(detective, "CONVENTIONS", [])
     monkeypatch.setattr(detective, "verdict", lambda given, findings, moved: moved)
-    assert Detective(reference).explain(np.array([3.0, 4.0]), history) == pytest.approx(moved)
+    assert Detective(reference).explain(np.array([3.0, 4.0]), history, several=False) == pytest.approx(moved)
+
+
+@pytest.mark.parametrize(("share", "far"), [(0.0999, False), (0.1001, True), (np.inf, False)])
+def test_far_from_its_optimum_a_name_is_a_guess_and_needs_a_lead(share, far):
+    """Of ‖θ′‖; where no distance is certified, nothing is far."""
+    length = float(np.linalg.norm(neighbour().theta))
+    assert length > 0
+    sure = fit(1e-4)._replace(distance=share * length)
+    assert verdict(1.0, [sure]).confident == (not far)
+    for lead, told in ((1.99, not far), (2.01, True)):
+        assert (verdict(1.0, [sure, fit(1e-3, lead * 1e-4, "other")]) is not None) == told
+
+
+@pytest.mark.parametrize(("joint", "first"), [(1.001e-4, "single"), (0.999e-4, "joint")])
+def test_a_single_change_goes_before_several_that_fit_as_well(joint, first):
+    single = fit(1.2e-4 + FINE, name="single")
+    several = fit(joint, name="joint", evidence={"several": 2.0})
+    assert ranked([several, single])[0].neighbour.name == first
+    assert ranked([single, several])[0].neighbour.name == first
+
+
+def test_several_changes_leave_a_single_multiple_of_lambda_in_the_list():
+    free = fit(1e-4, name="λ", evidence={"multiple": 3.3, "ratio": 3.3})
+    several = fit(2e-4, name="λ, x", evidence={"several": 2.0, "multiple": 3.3, "ratio": 3.3})
+    assert verdict(1.0, ranked([several, free])).name == "λ"
 
 
 def test_chance_may_bring_a_multiple_beside_one_that_has_a_reason():

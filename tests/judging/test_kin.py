@@ -136,10 +136,11 @@ def test_every_relation_that_holds_is_counted(monkeypatch):
 def test_a_relation_that_does_not_hold_accuses(verdict, monkeypatch):
     relate(monkeypatch, kind("one"), kind("two"), kind("three"))
     bad = Verdict(verdict, 0.25, "It is WRONG.", {"there": 1.0}, "drift")
+    monkeypatch.setattr(kin, "described", lambda name, reference, changed: f"a copy of {changed.name}")
     stand = Stand([said(), bad])
     found = relatives(stand)
     assert (found.verdict, found.excess, found.rule) == (DISAGREES, 0.25, "relation: two")
-    assert found.reason == "Under the relation two: it is WRONG."
+    assert found.reason == "On a copy of two (relation two): it is WRONG."
     assert found.evidence == {"own": 0.5, "there": 1.0}
 
 

@@ -9,18 +9,28 @@ from types import SimpleNamespace
 import cvxpy as cp
 import numpy as np
 import pytest
+from hypothesis import Phase, assume, given, settings
+from hypothesis import strategies as st
 
 import workbench as wb
 from workbench.errors import BadInput, MissingCapability
 from workbench.judging.programs import (
+    TERMS,
     Ends,
+    Missed,
     checkpoints,
     crosscheck_program,
     judged,
+    missed_by,
     most_violated,
     out_of_order,
+    rows_of,
+    size_of,
+    terms_in,
     terms_of,
+    units,
 )
+from workbench.programs.compiled import compiled
 
 
 @pytest.fixture
@@ -62,7 +72,7 @@ def test_the_constraint_that_is_violated_most_is_named(least_squares):
     assert x.value is None
     signed = cp.Variable(2, nonneg=True)
     told = wb.crosscheck([-1.0, 1.0], cp.Problem(cp.Minimize(cp.sum(signed)), [signed[1] >= 1]))
-    assert f"violate the constraint that {signed.name()} declares by 1.0e+00" in told.reason
+    assert f"violate the constraint that {signed.name()} declares by 1.0e+00, 1.0e+00 of the size" in told.reason
 
 
 @pytest.mark.parametrize(("end", "side"), [(1 + 1e-6, "above"), (1 - 1e-6, "below")])
@@ -94,7 +104,7 @@ def test_values_outside_of_the_constraints_are_told(least_squares):
     problem, _, A, b = least_squares
     verdict = wb.crosscheck(np.linalg.lstsq(A, b)[0] + 5, problem)
     assert (verdict.verdict, verdict.rule) == ("not converged", "feasibility")
-    assert verdict.evidence["violation"] > 1
+    assert verdict.evidence["violation"] > 0.5
 
 
 def test_faults_are_sentences(least_squares):
@@ -115,11 +125,11 @@ def test_faults_are_sentences(least_squares):
 
 def test_a_maximum_is_judged_as_a_maximum():
     x = cp.Variable()
-    problem = cp.Problem(cp.Maximize(1 - cp.square(x - 2)), [x <= 1])
+    problem = cp.Problem(cp.Maximize(2 - cp.square(x - 2)), [x <= 1])
     assert wb.crosscheck(np.array(1.0), problem).verdict == "agrees"
     below = wb.crosscheck(np.array(0.0), problem)
     assert below.verdict == "not converged"
-    assert below.evidence["objective"] == -3
+    assert below.evidence["objective"] == -2
     assert below.excess == pytest.approx(3)
     assert "below the proven optimum" in below.reason
     above = wb.crosscheck(np.array(1.5), problem, tolerance=0.6)
@@ -211,6 +221,165 @@ def test_values_outside_of_a_domain_are_infeasible():
         assert wb.crosscheck(np.array(values), problem).verdict == "not converged"
 
 
+# ── units: what is multiplied by a number stays the same problem ─────────────────────────────────────────────────
+
+A_ROWS = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, -1.0], [3.0, -1.0, 2.0]])
+GOALS = {  # optima of about 2.6, of exactly 0 of terms that are not, and 0 but for rounding
+    "positive": lambda x: cp.sum(x) + cp.norm(x),
+    "cancels": lambda x: 3 * x[0] + 2 * x[1] - 5 * x[2],
+    "squares": lambda x: cp.sum_squares(A_ROWS @ x - A_ROWS @ np.ones(3)),
+    "rounded": lambda x: 0.1 * x[0] + 0.2 * x[1] - 0.3 * x[2],
+}
+POINTS = st.tuples(*[st.sampled_from([-2.0, -1e-3, -1e-9, 0.0, 1e-9, 1e-3, 1.0])] * 3)
+SEARCH = (Phase.explicit, Phase.reuse, Phase.generate)  # each example proves two programs
+POWERS = st.integers(-12, 12).map(lambda k: 2.0**k)
+
+
+def stated(goal, offset, rows=(1.0,) * 6, objective=1.0, unit=1.0):
+    """The verdict on 1 + `offset`, with each constraint, the objective and x in units of their own."""
+    x = cp.Variable(3, name="x")
+    own, (a, b, c, d, e, f) = x / unit, rows
+    constraints = [a * own[0] >= a, b * (own[1] - own[0]) >= 0, c * own[2] <= c, d * cp.norm(own) <= 4 * d]
+    constraints += [e * own >= -e, cp.SOC(5 * f, f * (own - 1))]
+    problem = cp.Problem(cp.Minimize(objective * GOALS[goal](own)), constraints)
+    return wb.crosscheck(unit * (1 + np.array(offset)), problem)
+
+
+@pytest.mark.parametrize("goal", GOALS)
+@settings(max_examples=6, deadline=None, phases=SEARCH)
+@given(POINTS, st.lists(POWERS, min_size=6, max_size=6), POWERS, POWERS)
+def test_the_verdict_does_not_change_with_the_units_of_rows_objective_and_variables(
+    goal, offset, rows, objective, unit
+):
+    plain, other = stated(goal, offset), stated(goal, offset, rows, objective, unit)
+    assume(max(each.evidence["reference_gap"] for each in (plain, other)) < 1e-7)  # in other units less may be proven
+    assert (plain.verdict, plain.rule) == (other.verdict, other.rule)
+    assert other.excess == pytest.approx(plain.excess, rel=1e-3, abs=1e-6)
+    assert other.evidence["violation"] == pytest.approx(plain.evidence["violation"], rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize(("miss", "verdict"), [(1e-9, "agrees"), (1e-2, "not converged")])
+def test_the_unit_of_a_row_does_not_matter(scale, miss, verdict):
+    x = cp.Variable(2, name="x")
+    problem = cp.Problem(cp.Minimize(cp.sum(x)), [scale * x >= scale * np.array([1.0, 0.0])])
+    for values in ([1.0 - miss, miss], [1.0 + miss, -miss]):
+        found = wb.crosscheck(values, problem)
+        assert (found.verdict, found.rule) == (verdict, "optimum" if miss < 1e-4 else "feasibility")
+
+
+def test_a_row_of_huge_terms_may_be_missed_by_their_rounding():
+    x = cp.Variable(3, name="x")
+    problem = cp.Problem(cp.Minimize(x[2]), [1e9 * x[0] - 1e9 * x[1] == 0.1, x[0] == 1 / 3, x[2] >= 1])
+    assert abs(1e9 * (1 / 3) - 1e9 * (1 / 3 - 1e-10) - 0.1) > 1e-9
+    assert wb.crosscheck([1 / 3, 1 / 3 - 1e-10, 1.0], problem).verdict == "agrees"
+
+
+def test_a_distance_is_not_hidden_by_the_terms_of_the_point_where_the_optimum_is_0():
+    x = cp.Variable(2, name="x")
+    problem = cp.Problem(cp.Minimize(x[0] - x[1]), [x[0] >= x[1], x[1] >= 1, x <= 1e12])
+    assert wb.prove(problem).optimum == 0
+    found = wb.crosscheck([1e10 + 1, 1e10], problem)
+    assert (found.verdict, found.rule) == ("not converged", "history")
+
+
+@pytest.mark.parametrize(("least", "verdict"), [(-0.9e-4, "agrees"), (-1.1e-4, "not converged")])
+def test_a_row_without_a_constant_is_measured_in_the_unit_of_its_variable(least, verdict):
+    """x*= (1000, 0): 1e-4 of the largest entry is allowed, and not of the violation itself."""
+    x = cp.Variable(2, name="x")
+    problem = cp.Problem(cp.Minimize(x[0]), [x[0] >= 1000, x >= 0, cp.sum(x) <= 1000])
+    found = wb.crosscheck([1000.0, 1000 * least], problem)
+    assert found.verdict == verdict
+    assert found.evidence["violation"] == pytest.approx(-least)
+
+
+@pytest.mark.parametrize(("value", "verdict"), [(0.9e-6, "agrees"), (0.8e-6, "not converged")])
+def test_a_constant_next_to_nothing_is_measured_in_a_thousandth_of_that_unit(value, verdict):
+    x = cp.Variable(2, name="x")
+    problem = cp.Problem(cp.Minimize(x[0] + x[1]), [x[0] >= 1, x[1] >= 1e-6])
+    assert wb.crosscheck([1.0, value], problem).verdict == verdict
+
+
+def test_the_units_of_variables():
+    """That of a variable that is 0 at the optimum is the largest of all, and where all are 0 it is 1."""
+    x, y, z = (cp.Variable(2, name=name) for name in "xyz")
+    problem = cp.Problem(cp.Minimize(cp.sum(x + y + z)), [x >= [1, 3], y >= [2, 0], z >= 0])
+    made = compiled(problem)
+    assert units(problem, made, wb.prove(problem)) == {x.id: 3.0, y.id: 2.0, z.id: 3.0}
+    nothing = cp.Problem(cp.Minimize(cp.sum(z)), [z >= 0])
+    assert units(nothing, compiled(nothing), wb.prove(nothing)) == {z.id: 1.0}
+
+
+def test_units_and_terms_are_sizes_where_the_optimum_is_negative():
+    x, y = (cp.Variable(2, name=name) for name in "xy")
+    problem = cp.Problem(cp.Maximize(cp.sum(x) - cp.sum(y)), [x <= [-5, 0], y >= [-1, -3]])
+    made, proof = compiled(problem), wb.prove(problem)
+    assert units(problem, made, proof) == {x.id: 5.0, y.id: 3.0}
+    assert terms_of(problem, made, proof) == 9.0
+
+
+@pytest.mark.parametrize(("price", "terms"), [(1e-10, 1000.0), (1.5e-9, 1.5e-9)])
+def test_terms_that_are_0_but_for_rounding_are_told_in_units(price, terms):
+    x, y = cp.Variable(name="x"), cp.Variable(name="y")
+    problem = cp.Problem(cp.Minimize(price * x + 1000 * y), [x >= 1, y >= 0])
+    assert terms_of(problem, compiled(problem), wb.prove(problem)) == pytest.approx(terms)
+
+
+def test_units_and_terms_below_1_are_as_small_as_they_are():
+    x = cp.Variable(name="x")
+    problem = cp.Problem(cp.Minimize(x), [x >= 0.25])
+    made, proof = compiled(problem), wb.prove(problem)
+    assert units(problem, made, proof) == {x.id: 0.25}
+    assert terms_of(problem, made, proof) == 0.25
+
+
+def test_what_is_0_but_for_rounding():
+    """The least size, and the share of the terms up to which an optimum counts as 0."""
+    assert size_of(1e-9, 1e-9, 1.0) == (1e-6, "relative")
+    assert size_of(1e-12, 1e-12, 1.0) == (1.0, TERMS)
+    assert size_of(np.nextafter(1e-12, 1), 1.1e-12, 1.0) == (1e-6, "relative")
+    assert size_of(1e-13, 0.5, 1.0) == (0.5, "relative")
+    assert size_of(-2.0, -1.0, 5.0) == (2.0, "relative")
+    assert size_of(3.0, np.inf, 5.0) == (3.0, "relative")
+    assert size_of(-np.inf, np.inf, 5.0) == size_of(-1.0, 0.0, 5.0) == (5.0, TERMS)
+
+
+@pytest.mark.parametrize(("value", "relative"), [(-0.05, 0.05 / 1000), (-3000.0, 1.0)])
+def test_attributes_are_measured_in_units_or_by_the_value(value, relative):
+    x = cp.Variable(2, name="x", nonneg=True)
+    problem = cp.Problem(cp.Minimize(cp.sum(x)), [x[0] >= 1000])
+    found = wb.crosscheck([4000.0, value], problem)
+    assert found.evidence["violation"] == pytest.approx(relative)
+
+
+def test_a_row_without_any_terms_has_the_size_1():
+    x = cp.Variable(2, name="x")
+    assert rows_of(np.array([0.0, 2.0]) @ cp.diag(x) >= 0, {x.id: np.ones(2)}, {x.id: 3.0}).tolist() == [1.0, 6.0]
+
+
+def test_violations_are_blamed_for_values_that_are_too_good_alone():
+    assert "allow" not in told(-0.125).reason
+    assert "allow" not in told(0.125, violations=[0.125]).reason
+    assert "missed by 1.2e-01 of the size of their terms, allow" in told(-0.125, violations=[0.125]).reason
+
+
+def test_a_violation_that_is_no_number_is_infinite():
+    assert missed_by(np.array([np.nan, 1.0]), np.array([2.0, 2.0])) == (np.inf, np.inf)
+    assert missed_by(np.zeros(0), np.zeros(0)) == (0.0, 0.0)
+    assert missed_by(np.array([1.0, 3.0]), np.array([1.0, 6.0])) == (1.0, 1.0)
+    assert missed_by(3.0, np.array([1.0, 6.0])) == (3.0, 0.5)
+
+
+def test_each_cone_of_a_list_of_cones_has_its_own_size():
+    t, X = cp.Variable(2, name="t"), cp.Variable((2, 2), name="X")
+    cones = cp.SOC(t, X, axis=0)
+    given = {t.id: np.array([1.0, 2.0]), X.id: np.array([[10.0, 20.0], [100.0, 200.0]])}
+    np.testing.assert_array_equal(terms_in(cones, given), [111.0, 222.0])
+    np.testing.assert_array_equal(terms_in(cp.SOC(t, X, axis=1), given), [31.0, 302.0])
+    assert terms_in(cp.SOC(t[0], X[0]), given) == 31.0
+    assert terms_in(cp.ExpCone(t, X[0], X[1]), given) == 333.0
+
+
 # ── made-up numbers: 0 ≤ p* ≤ 0 of size 1 and a tolerance of a quarter, unless something else is said ────────────
 
 
@@ -235,7 +404,7 @@ def test_a_constraint_may_be_missed_by_exactly_the_tolerance():
 
 def test_at_the_optimum_itself_the_side_is_that_of_what_may_be_reached():
     assert "0.0e+00 (relative) above the proven optimum" in told(0.0).reason
-    assert "0.0e+00 (relative) below the proven optimum" in told(0.0, ends=(0.0, 0.0, 1.0, -1)).reason
+    assert "0.0e+00 (relative) below the proven optimum" in told(0.0, ends=(0.0, 0.0, 1.0, "relative", -1)).reason
 
 
 @pytest.mark.parametrize(("upper", "threshold"), [(0.125, 0.375), (0.25, 0.5), (np.nextafter(0.25, 1), 0.25)])
@@ -279,10 +448,10 @@ def test_the_last_checkpoint_is_the_one_that_is_judged():
     assert told(5.0, -5.0).rule == "feasibility"
     assert told(-5.0, 5.0).rule == "history"
     assert told(5.0, 0.5, ends=(-np.inf, 0.5, 1.0)).verdict == "not comparable"
-    broken = told(0.0, 0.0, violations=[np.inf, 2.0], broken="x >= 1")
-    assert broken.reason == "Its values violate the constraint x >= 1 by 2.0e+00."
+    broken = told(0.0, 0.0, violations=[np.inf, 2.0], broken="the constraint x >= 1 by 8.0e+00")
+    assert broken.reason == "Its values violate the constraint x >= 1 by 8.0e+00, 2.0e+00 of the size of its terms."
     undefined = told(0.0, np.inf, violations=[2.0, np.inf])
-    assert undefined.reason == "Its values violate a constraint that its objective depends on."
+    assert undefined.reason == "Its values violate a constraint, which its objective depends on."
 
 
 def test_two_answers_are_a_history_and_one_is_none():
@@ -320,7 +489,7 @@ def test_who_stands_has_settled_whatever_a_curve_would_say():
     [(1, "at least 2 and at most 3", "above", "below"), (-1, "at least -3 and at most -2", "below", "above")],
 )
 def test_ends_are_told_in_the_users_sense(sign, told_as, worse, better):
-    found = Ends(2.0, 3.0, 1.0, sign)
+    found = Ends(2.0, 3.0, 1.0, "relative", sign)
     assert (found.told, found.worse, found.better) == (told_as, worse, better)
 
 
@@ -378,34 +547,43 @@ def test_the_unit_of_the_objective_does_not_matter(scale):
 
 
 @pytest.mark.parametrize(("value", "verdict"), [(0.9e-4, "agrees"), (1.1e-4, "not converged")])
-def test_where_the_optimum_is_0_the_excess_is_absolute(value, verdict):
+def test_where_the_optimum_and_all_terms_are_0_the_excess_is_that_in_units_of_the_objective(value, verdict):
     x = cp.Variable()
     found = wb.crosscheck(value, cp.Problem(cp.Minimize(x), [x >= 0]))
     assert (found.verdict, found.excess) == (verdict, value)
-    assert "(absolute, since the optimum may be 0)" in found.reason
+    assert "(relative to the size of its terms, since the optimum may be 0)" in found.reason
+
+
+def objective_terms(problem):
+    made = compiled(problem)
+    return terms_of(problem, made, wb.prove(problem))
 
 
 def test_an_optimum_that_is_0_but_for_rounding_is_measured_by_its_terms():
-    """0.1 + 0.2 − 0.3 is 5.6e-17 in stored floats, of terms of 0.6: their millionth is the size."""
+    """0.1 + 0.2 − 0.3 is 5.6e-17 in stored floats, of terms of 0.6."""
     x = cp.Variable(3, name="x")
     problem = cp.Problem(cp.Minimize(x[0] + x[1] - x[2]), [x[0] >= 0.1, x[1] >= 0.2, x[2] <= 0.3, x <= 1])
     proof = wb.prove(problem)
     assert 0 < proof.optimum < 1e-16
-    assert terms_of(proof) == pytest.approx(0.6)
-    found = wb.crosscheck([0.1 + 1e-11, 0.2, 0.3], problem)
-    assert (found.verdict, found.excess) == ("agrees", pytest.approx(1e-11 / 0.6e-6, rel=1e-3))
+    assert objective_terms(problem) == pytest.approx(0.6)
+    found = wb.crosscheck([0.1 + 1e-6, 0.2, 0.3], problem)
+    assert (found.verdict, found.excess) == ("agrees", pytest.approx(1e-6 / 0.6, rel=1e-3))
+    assert "relative to the size of its terms, since the optimum may be 0" in found.reason
 
 
 def test_the_terms_of_a_quadratic_objective():
     x = cp.Variable(2)
-    proof = wb.prove(cp.Problem(cp.Minimize(cp.sum_squares(x) - 2 * x[0] + 3), [x >= 1, x[1] <= 1]))
-    assert terms_of(proof) == pytest.approx(3 + 2 + 2)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x) - 2 * x[0] + 3), [x >= 1, x[1] <= 1])
+    assert objective_terms(problem) == pytest.approx(3 + 2 + 2)
 
 
 def test_values_below_the_optimum_miss_a_constraint():
     x = cp.Variable()
     reason = wb.crosscheck(1 - 5e-5, cp.Problem(cp.Minimize(x), [x >= 1])).reason
-    assert "below the proven optimum, which its constraints, missed by 5.0e-05, allow, within" in reason
+    assert (
+        "below the proven optimum, which its constraints, missed by 2.5e-05 of the size of their terms, allow, within"
+        in reason
+    )
 
 
 @pytest.mark.parametrize(
@@ -425,18 +603,24 @@ def test_positive_passes_that_increase_are_a_history():
     assert out_of_order([1e-9, 0.5, 1, 1e300]) is None
 
 
+def missed(*numbers):
+    return [Missed(10 * each, each) for each in numbers]
+
+
 def test_nothing_is_violated_most_where_nothing_is_violated():
     x = cp.Variable(2, name="x")
     problem = cp.Problem(cp.Minimize(cp.sum(x)), [x >= 1, x <= 5])
-    assert most_violated(problem, [0.0, 0.0, 0.0]) == most_violated(problem, []) == ""
-    assert most_violated(problem, [0.0, 1.0, 0.0]) == "x <= 5.0"
-    assert most_violated(problem, [0.0, 1e-300, 0.0]) == "x <= 5.0"
-    assert most_violated(problem, [1.0, 0.0, 2.0]) == "that x declares"
+    assert most_violated(problem, missed(0.0, 0.0, 0.0)) == most_violated(problem, []) == ""
+    assert most_violated(problem, missed(0.0, 1.0, 0.0)) == "the constraint x <= 5.0 by 1.0e+01"
+    assert most_violated(problem, missed(0.0, 1e-300, 0.0)) == "the constraint x <= 5.0 by 1.0e-299"
+    assert most_violated(problem, missed(1.0, 0.0, 2.0)) == "the constraint that x declares by 2.0e+01"
+    assert most_violated(problem, missed(1.0, np.inf, 2.0)) == "the constraint x <= 5.0"
 
 
 def test_a_long_constraint_is_told_by_its_first_sixty_characters():
     x = cp.Variable(name="x" * 61)
-    assert most_violated(cp.Problem(cp.Minimize(x), [x <= 1]), [1.0, 0.0]) == "x" * 60
+    told = most_violated(cp.Problem(cp.Minimize(x), [x <= 1]), missed(1.0, 0.0))
+    assert told == f"the constraint {'x' * 60} by 1.0e+01"
 
 
 def proven(monkeypatch, lower, upper):
@@ -465,7 +649,7 @@ def test_the_constraint_that_the_last_values_violate_is_told(monkeypatch):
     proven(monkeypatch, 0, 0)
     x = cp.Variable(name="x")
     found = crosscheck_program([(1, -5.0), (2, 5.0)], cp.Problem(cp.Minimize(x), [x >= 0, x <= 1]))
-    assert found.reason == "Its values violate the constraint x <= 1.0 by 4.0e+00."
+    assert found.reason == "Its values violate the constraint x <= 1.0 by 4.0e+00, 6.7e-01 of the size of its terms."
 
 
 def test_one_entry_that_is_not_finite_is_one_too_many(monkeypatch):

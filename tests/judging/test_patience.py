@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
@@ -382,7 +383,10 @@ class Counting:
         return self.share(budget) * reference().theta_flat
 
 
-def test_a_learner_that_has_ended_is_asked_once_more_and_accused():
+def test_a_learner_that_has_ended_is_asked_once_more_and_accused(monkeypatch):
+    """All fits take the same time, by a clock that advances with every look."""
+    ticks = itertools.count()
+    monkeypatch.setattr(stand, "time", SimpleNamespace(perf_counter=lambda: 1e-4 * next(ticks)))
     learner = Counting(lambda budget: 0.8)
     found = wb.judge(learner, reference(), passes=40, audit=False)
     assert (found.verdict, found.rule) == (DISAGREES, "ended")

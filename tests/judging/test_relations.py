@@ -10,7 +10,7 @@ import pytest
 import workbench as wb
 from workbench.contracts import Change
 from workbench.judging.reference import reference_of
-from workbench.judging.relations import RELATIONS, moved, related
+from workbench.judging.relations import RELATIONS, SAID, described, moved, related
 from workbench.proofs.any_bounds import bounds_for
 from workbench.registries import registry
 
@@ -153,4 +153,18 @@ def test_a_relation_finds_what_this_problem_cannot_show():
     assert wb.judge(shy, best, passes=256, audit=False).verdict == "agrees"
     found = wb.judge(shy, best, passes=256, audit=True)
     assert (found.verdict, found.rule) == ("disagrees", "relation: features")
-    assert "Under the relation features" in found.reason
+    assert "On a copy of this problem with all inputs multiplied by 2 and with lam=" in found.reason
+
+
+def test_a_related_problem_is_described_to_a_stranger_with_the_settings_that_change():
+    reference = reference_of(wb.solve(wb.SoftMargin(lam=0.1), problem("chain"), gap=GAP))
+    told = {name: described(name, reference, changed) for name, changed in related(reference)}
+    ends = ", whose optimum follows from the one that is proven"
+    assert told["permute"] == f"a copy of this problem with the samples in another order{ends}"
+    assert told["loss"] == (
+        f"a copy of this problem with all losses multiplied by 2 and with lam=0.05 instead of lam=0.1{ends}"
+    )
+    reference = solved("normalized-cost-learning", (("counts", "none"), ("lam1", 0.05)), "multiclass")
+    told = {name: described(name, reference, changed) for name, changed in related(reference)}
+    assert "all inputs multiplied by 2 and with lam2=0.4 instead of lam2=0.1 and with lam1=0.1" in told["features"]
+    assert set(SAID) == set(RELATIONS)

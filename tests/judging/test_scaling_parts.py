@@ -206,6 +206,16 @@ def test_the_default_of_packages_is_named_where_no_other_ratio_is_the_same(lam, 
     assert ("C = 1" in [name for name, _ in told(multiclass(), wb.SoftMargin(lam))]) == named
 
 
+def test_the_default_of_packages_with_one_vector_for_two_labels():
+    """½‖c‖² + C Σ h of c = w₁ − w₀ is λ = 2/(Cn) of both rows."""
+    rng = np.random.default_rng(0)
+    suspect = suspected(wb.Multiclass(rng.normal(size=(6, 2)), np.arange(6) % 2), wb.SoftMargin(0.4))
+    usual = [saying for _, name, saying in ratios(suspect) if name == "C = 1"]
+    assert len(usual) == 2
+    assert "with λ 0.417 times" in usual[0]
+    assert "with λ 0.833 times as large (C = 1, the default of many packages, in ½‖c‖² + C Σ h, c = w₁ − w₀" in usual[1]
+
+
 @pytest.mark.parametrize("kind", ["penalised", "free"])
 @pytest.mark.parametrize(("ratio", "name"), [(1 / (0.04 * 40), "C = 1"), (3.3, "λ")])
 def test_another_lambda_with_an_intercept_of_its_own_is_found(kind, ratio, name):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from workbench.judging.relations import related
+from workbench.judging.relations import described, related
 from workbench.judging.seeds import CHANCE, Run
 from workbench.judging.share import Allowance
 from workbench.judging.stand import Stand
@@ -69,7 +69,8 @@ def judged_on_relatives(
                 "raise workbench.MissingCapability."
             )
         elif other.verdict in (DISAGREES, FAILED):
-            reason = f"Under the relation {name}: {other.reason[0].lower()}{other.reason[1:]}"
+            on = f"On {described(name, stand.reference, reference)} (relation {name})"
+            reason = f"{on}: {other.reason[0].lower()}{other.reason[1:]}"
             evidence = verdict.evidence | other.evidence
             return Verdict(DISAGREES, other.excess, reason, evidence, f"relation: {name}")
         else:

@@ -3,15 +3,26 @@
 The reference is `wb.prove(problem)`: proven ends L ≤ p* ≤ U (a maximisation counts negated). Of the values x handed
 over, in the problem's own terms,
 
-    e = f(x) − L,    relative excess e / max(|L|, |U|, 1e-6 · terms),    violation = the largest of the constraints
+    e = f(x) − L,      relative excess e / max(|L|, |U|, 1e-6 · t*),      relative violation = violation / size
 
-where `terms` is the sum of the sizes of the objective's terms at the proven point; where L ≤ 0 ≤ U, so that the optimum
-may be 0, the excess is absolute, and the sentence says so. Violations are absolute, and the same tolerance is theirs.
+t* is the size of the objective's terms at the proven point, Σ_j |c_j x*_j| + |constant|. Where L ≤ 0 ≤ U, or where both
+are 0 but for rounding, it is what the excess is divided by, and the sentence says so: terms at the point handed over
+would hide its distance, however far it is. Where all terms are 0, the variables' units u_j stand for |x*_j|.
+
+**Violations** are relative to the terms of their row at x, so that sums of huge terms may be off by their rounding:
+
+    size_i = max(Σ_j |a_ij x_j| + |b_i|, s · Σ_j |a_ij| u_j),      s = 1 where b_i = 0, else UNIT
+
+u_j is the largest entry of the variable at the proven point; of a variable that is 0 there the largest of all, and 1
+where all are 0 (`units`). Rows without a constant, such as x ≥ 0, have terms of no other size than the violation, so
+that they need a unit; rows with one need it where the constant is next to nothing, such as x ≥ 1e-8. So a constraint
+or an objective may be multiplied by any number, or all x be told in another unit, and the verdict stays the same.
+Terms of expressions that are not affine: judging/terms.py.
 
 and, in order, the first that holds:
 
     failed          crashed, values missing, of another shape, or not finite
-    not converged   (feasibility) the last values violate a constraint by more than the tolerance
+    not converged   (feasibility) the last values violate a constraint by more than the tolerance, relative to its terms
     not converged   (feasibility) f(x) lies below L by more than the tolerance, relative to the same size
     agrees          f(x) lies within the tolerance of L, or of U where the interval is no wider than the tolerance
     not comparable  f(x) lies within the tolerance of U, and the interval is too wide, or open, to say more
@@ -31,14 +42,14 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from workbench.contracts import Floats
 from workbench.judging.reference import Reference
 from workbench.judging.reports import Report
 from workbench.judging.settling import FALL, ended, settling, stands
+from workbench.judging.terms import sizes, written_out
 from workbench.judging.words import AGREES, DISAGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Verdict
-from workbench.programs.compiled import compiled
+from workbench.programs.compiled import Compiled, compiled
 from workbench.programs.prove import prove
 from workbench.proofs.ends import nearest
 
@@ -48,6 +59,17 @@ if TYPE_CHECKING:
     from workbench.programs.proof import Proof
 
 FLOOR = 1e-6  # of the sizes of the objective's terms: the least that differences are divided by
+ROUNDING = 1e-12  # of the same sizes: an optimum that is 0 but for rounding; of the largest unit: a variable that is 0
+UNIT = 1e-3  # share of the variables' units in the size of a row that has a constant
+DOMAIN = ", which its objective depends on"
+TERMS = "relative to the size of its terms, since the optimum may be 0"
+
+
+class Missed(NamedTuple):
+    """How far a constraint is violated, and the same relative to the size of its terms."""
+
+    absolute: float
+    relative: float
 
 
 def crosscheck_program(learned: Any, problem: cp.Problem, tolerance: float = 1e-4) -> Verdict:  # a user's values
@@ -59,7 +81,7 @@ def crosscheck_program(learned: Any, problem: cp.Problem, tolerance: float = 1e-
     if isinstance(learned, Exception):
         told = " ".join(f"{type(learned).__name__}: {learned}".split())
         return Verdict(FAILED, np.inf, f"The learner crashed: {told}", rule="crash")
-    compiled(problem)  # raises what `prove` raises, before any values are looked at
+    made = compiled(problem)  # raises what `prove` raises, before any values are looked at
     if hasattr(learned, "is_dcp"):  # a user's cp.Problem, whose import takes a second
         learned = {variable: variable.value for variable in learned.variables()}
     steps = checkpoints(learned, problem)
@@ -70,7 +92,9 @@ def crosscheck_program(learned: Any, problem: cp.Problem, tolerance: float = 1e-
             return Verdict(FAILED, np.inf, fault, rule="weights")
     proof, kept = prove(problem), [(variable, variable.value) for variable in problem.variables()]
     try:
-        found = [evaluated(values, problem, proof.program.sign) for _, values in steps]
+        unit = units(problem, made, proof)
+        found = [evaluated(values, problem, proof.program.sign, unit) for _, values in steps]
+        terms = terms_of(problem, made, proof)
     finally:
         for variable, value in kept:
             variable.save_value(value)
@@ -82,27 +106,46 @@ def crosscheck_program(learned: Any, problem: cp.Problem, tolerance: float = 1e-
     lower, upper = (
         none if end is None else proof.program.sign * nearest(end) for end, none in zip(known, infinite, strict=True)
     )
-    ends = Ends(lower, upper, size_of(lower, upper, terms_of(proof)), proof.program.sign)
+    ends = Ends(lower, upper, *size_of(lower, upper, terms), proof.program.sign)
     passes = [each for each, _ in steps]
-    seen = [(each, value, max(missed, default=0.0)) for each, (value, missed) in zip(passes, found, strict=True)]
+    worst = [max((each.relative for each in missed), default=0.0) for _, missed in found]
+    seen = [(each, value, far) for each, (value, _), far in zip(passes, found, worst, strict=True)]
     rests = ended([Report(each, flattened(values, problem)) for each, values in steps])
     return judged(seen, ends, tolerance, most_violated(problem, found[-1][1]), rests)
 
 
-def terms_of(proof: Proof) -> float:
-    """|constant| + Σ_j |q_j x_j| + ½ Σ_ij |P_ij x_i x_j| at the proven point x; 0 without one."""
-    if (x := proof.x) is None:
-        return 0.0
-    cone = proof.program.cone
-    sizes = np.abs(x)
-    return abs(float(proof.program.constant)) + float(np.abs(cone.q) @ sizes + sizes @ (abs(cone.P) @ sizes) / 2)
+def at_proven(problem: cp.Problem, made: Compiled, proof: Proof) -> dict[int, Any]:  # arrays or numbers
+    """|x*| of each variable that is compiled as it is; the variables keep x* as their values."""
+    for variable in problem.variables():
+        variable.save_value(None)
+    if (x := proof.x) is not None:
+        made.assign(problem, x)
+    held = [variable for variable in problem.variables() if variable.value is not None]
+    return {variable.id: np.abs(np.asarray(written_out(variable.value), float)) for variable in held}
 
 
-def size_of(lower: float, upper: float, terms: float) -> float:
-    """max(|L|, |U|, FLOOR · terms), by which differences are divided; NaN where L ≤ 0 ≤ U: the optimum may be 0."""
-    if lower <= 0 <= upper:
-        return np.nan
-    return max([FLOOR * terms, *(abs(end) for end in (lower, upper) if np.isfinite(end))])
+def units(problem: cp.Problem, made: Compiled, proof: Proof) -> dict[int, float]:
+    """The unit of each variable, by its id: its largest |x*_j|, or the largest of all where that is 0, or 1."""
+    largest = {key: float(np.max(each, initial=0.0)) for key, each in at_proven(problem, made, proof).items()}
+    most = max(largest.values(), default=0.0)
+    found = {variable.id: largest.get(variable.id, 0.0) for variable in problem.variables()}
+    return {key: each if each > ROUNDING * most else most or 1.0 for key, each in found.items()}
+
+
+def terms_of(problem: cp.Problem, made: Compiled, proof: Proof) -> float:
+    """The size of the objective's terms at the proven point; in the variables' units where it is 0 there."""
+    unit, there = units(problem, made, proof), at_proven(problem, made, proof)
+    objective = problem.objective.expr
+    in_units, found = sizes(objective, unit).item(), sizes(objective, unit | there).item()
+    return found if found > ROUNDING * in_units else in_units or 1.0
+
+
+def size_of(lower: float, upper: float, terms: float) -> tuple[float, str]:
+    """What differences are divided by, and how that is told: `terms` where the optimum is 0, but for rounding."""
+    known = [abs(end) for end in (lower, upper) if np.isfinite(end)]
+    if lower <= 0 <= upper or max(known) <= ROUNDING * terms:
+        return terms, TERMS
+    return max([FLOOR * terms, *known]), "relative"
 
 
 def crosscheck_text(reports: list[Report], reference: Reference, tolerance: float) -> Verdict:
@@ -146,10 +189,6 @@ def named(values: Any, problem: cp.Problem) -> dict[int, Any]:  # a user's value
     return {key_of(key): each for key, each in values.items()}
 
 
-def written_out(value: Any) -> Any:  # a user's values
-    return value.toarray() if sparse.issparse(value) else value
-
-
 def flattened(values: Any, problem: cp.Problem) -> Floats:  # a user's values
     """The values of all variables, one behind the other."""
     given = named(values, problem)
@@ -183,50 +222,81 @@ def unusable(values: Any, problem: cp.Problem) -> str | None:  # a user's values
     return None
 
 
-def evaluated(values: Any, problem: cp.Problem, sign: int) -> tuple[float, list[float]]:  # a user's values
-    """The objective as of a minimisation, and the violation of each constraint, then of each variable's attributes."""
+def evaluated(
+    values: Any,  # a user's
+    problem: cp.Problem,
+    sign: int,
+    unit: Mapping[int, float],
+) -> tuple[float, list[Missed]]:
+    """The objective as of a minimisation, and what each constraint, then each variable's attributes are missed by."""
     given, variables = named(values, problem), problem.variables()
     for variable in variables:
         value = given[variable.id]
         variable.save_value(np.asarray(written_out(value), float))
     with np.errstate(all="ignore"):  # outside of a domain, or beyond floats; told by the sentence
         objective = problem.objective.value
-        missed = [np.max(each.violation(), initial=0.0) for each in problem.constraints]
-        missed += [np.max(np.abs(each.value - each.project(each.value)), initial=0.0) for each in variables]
+        here = {each.id: np.abs(np.asarray(each.value, float)) for each in variables}
+        missed = [missed_by(each.violation(), rows_of(each, here, unit)) for each in problem.constraints]
+        for each in variables:  # their attributes
+            size = np.maximum(here[each.id], unit[each.id])
+            missed.append(missed_by(each.value - each.project(each.value), size))
     value = np.inf if objective is None else sign * float(np.ravel(np.asarray(objective, float))[0])
-    return value if np.isfinite(value) else np.inf, [float(each) if each == each else np.inf for each in missed]
+    return value if np.isfinite(value) else np.inf, missed
 
 
-def most_violated(problem: cp.Problem, missed: list[float]) -> str:
-    """The constraint that values violate most, by its label, else as it is written; `missed` as of `evaluated`."""
-    if max(missed, default=0.0) == 0.0:
+def rows_of(constraint: Any, here: Mapping[int, Any], unit: Mapping[int, float]) -> Floats:  # CVXPY has no types
+    """The size of each row of a constraint, or of each cone; see the module's docstring."""
+    at, constant, whole = (terms_in(constraint, each) for each in (here, dict.fromkeys(unit, 0.0), unit))
+    found = np.maximum(at, np.where(constant > 0, UNIT, 1.0) * whole)
+    return np.where(found > 0, found, 1.0)
+
+
+def terms_in(constraint: Any, given: Mapping[int, Any]) -> Floats:  # CVXPY has no types
+    """The sizes of a constraint's rows for these sizes of the variables; the sum of all in one cone."""
+    if not hasattr(constraint, "cone_sizes"):  # as all cones of CVXPY, which have no types in common
+        return sizes(constraint.expr, given)
+    first, *others = (sizes(each, given) for each in constraint.args)
+    if hasattr(constraint, "axis") and np.size(first) > 1:  # arrays of cones, a column or row each
+        return first + others[0].sum(axis=constraint.axis)
+    return np.array(np.sum(first) + sum(float(np.sum(each)) for each in others))
+
+
+def missed_by(violation: Any, rows: Floats) -> Missed:  # numbers or arrays
+    """The largest relative violation of a constraint's rows, with its absolute one; ∞ where it is no number."""
+    absolute = np.abs(np.asarray(written_out(violation), float))
+    if not absolute.size:
+        return Missed(0.0, 0.0)
+    absolute = np.where(np.isnan(absolute), np.inf, absolute)
+    relative = absolute / (rows if rows.shape in ((), absolute.shape) else rows.max())
+    worst = np.unravel_index(int(np.argmax(relative)), relative.shape)
+    return Missed(float(absolute[worst]), float(relative[worst]))
+
+
+def most_violated(problem: cp.Problem, missed: list[Missed]) -> str:
+    """The constraint that values violate most, by its label, else as it is written, and by how much."""
+    worst = max(missed, key=lambda each: each.relative, default=Missed(0.0, 0.0))
+    if worst.relative == 0.0:
         return ""
-    place, count = int(np.argmax(missed)), len(problem.constraints)
+    place, count = missed.index(worst), len(problem.constraints)
+    by = f" by {worst.absolute:.1e}" if np.isfinite(worst.absolute) else ""
     if place >= count:
-        return f"that {problem.variables()[place - count].name()} declares"
+        return f"the constraint that {problem.variables()[place - count].name()} declares{by}"
     chosen = problem.constraints[place]
     label = getattr(chosen, "label", None)  # the user's, in newer versions of CVXPY
-    return " ".join(str(label or chosen).split())[:60]
+    return f"the constraint {' '.join(str(label or chosen).split())[:60]}{by}"
 
 
 class Ends(NamedTuple):
     """lower ≤ p* ≤ upper as of a minimisation, ±∞ where nothing is proven.
 
-    relative : what differences are divided by, see `size_of`; NaN where they are absolute
+    size : what differences are divided by;  measure : how that is told (`size_of`)
     """
 
     lower: float
     upper: float
-    relative: float
+    size: float
+    measure: str = "relative"
     sign: int = 1
-
-    @property
-    def size(self) -> float:
-        return 1.0 if np.isnan(self.relative) else self.relative
-
-    @property
-    def measure(self) -> str:
-        return "absolute, since the optimum may be 0" if np.isnan(self.relative) else "relative"
 
     @property
     def worse(self) -> str:
@@ -250,7 +320,8 @@ def judged(
 ) -> Verdict:
     """The verdict on (passes, objective, violation) of checkpoints.
 
-    broken : the constraint violated most;  rests : the passes from which on the values are the same, NaN if they move
+    violations are relative;  broken : the constraint violated most, and by how much
+    rests : the passes from which on the values are the same, NaN if they move
     """
     passes, objectives, violations = (np.array(part, float) for part in zip(*seen, strict=True))
     base = ends.lower if np.isfinite(ends.lower) else ends.upper
@@ -265,9 +336,9 @@ def judged(
         return Verdict(word, excess, f"{told[0].upper()}{told[1:]}.", evidence, rule, float(excesses[-1]))
 
     if violations[-1] > tolerance:
-        by = f"by {violations[-1]:.1e}" if np.isfinite(violations[-1]) else "that its objective depends on"
-        what = f"the constraint {broken}" if broken else "a constraint"
-        return verdict(NOT_CONVERGED, f"its values violate {what} {by}", "feasibility")
+        what = broken or "a constraint"
+        of = f", {violations[-1]:.1e} of the size of its terms" if np.isfinite(violations[-1]) else DOMAIN
+        return verdict(NOT_CONVERGED, f"its values violate {what}{of}", "feasibility")
     if objectives[-1] < ends.lower and -excess > threshold:
         told = f"its objective is {-excess:.1e} ({ends.measure}) {ends.better} the proven optimum"
         return verdict(NOT_CONVERGED, f"{told}, so its values are infeasible", "feasibility")
@@ -276,7 +347,7 @@ def judged(
     side = ends.worse if excess >= 0 else ends.better
     far = f"its objective is {abs(excess):.1e} ({ends.measure}) {side} the proven optimum"
     if side == ends.better and violations[-1] > 0:
-        far += f", which its constraints, missed by {violations[-1]:.1e}, allow"
+        far += f", which its constraints, missed by {violations[-1]:.1e} of the size of their terms, allow"
     if np.isfinite(ends.lower) and excess <= threshold:
         return verdict(AGREES, f"{far}, within {threshold:.1e}", "optimum")
     if over <= tolerance:

@@ -1,6 +1,8 @@
 """Metamorphic relations: what a change of the data must do to the optimum, known without solving again.
 
-A relation changes a problem, and says for each formulation which settings change with it so that the optima correspond:
+A relation changes a problem, and says for each formulation which settings change with it so that the optimum of the
+changed problem follows from the one that is proven. Features that are twice as large, for example, need λ four times
+as large: then the weights of the optimum are half as large, all scores stay the same, and so does the optimum's value.
 
     min F′ = c^q · min F,      settings s′ = c^{p_s} s,      θ′* = the map of θ*
 
@@ -14,6 +16,8 @@ halves per sample; a count n_S of 1 stays 1.
 A rotation keeps ‖w‖² and not ‖w‖₁, nor which feature is the largest. φ → cφ wants λ → c²λ, λ₁ → cλ₁; ℓ → cℓ wants
 λ → λ/c, w → cw under margin rescaling and λ → cλ, w → w under slack rescaling; likelihoods, unit margins and
 learned costs do not look at ℓ.
+
+`described` says this of one related problem, for a user who has not heard of relations.
 
 So one certified reference is many: `related` hands them out with their proven bounds, for a learner to be judged by.
 A formulation that declares an empty row and an output structure of another layout are checked by no relation.
@@ -118,6 +122,27 @@ def loss(problem: Problem) -> Changed | None:
 RELATIONS: dict[str, Callable[[Problem], Changed | None]] = {
     each.__name__: each for each in (duplicate, split, permute, rename, rotate, features, loss)
 }
+
+
+SAID = {
+    "duplicate": "every sample listed twice",
+    "split": "every sample listed twice, each time with half of its weight",
+    "permute": "the samples in another order",
+    "rename": "the labels numbered in another order",
+    "rotate": "the inputs rotated (X @ M, with a random orthogonal M)",
+    "features": f"all inputs multiplied by {SCALE:g}",
+    "loss": f"all losses multiplied by {SCALE:g}",
+}
+
+
+def described(relation: str, reference: Reference, changed: Reference) -> str:
+    """What the changed problem is, its settings, and that its optimum is known, for a sentence."""
+    before: Any = reference.formulation  # of any kind, whose settings are read by name
+    after: Any = changed.formulation  # the same, by name
+    was, now = vars(before), vars(after)
+    settings = [f"{key}={now[key]:.6g} instead of {key}={was[key]:.6g}" for key in was if was[key] != now[key]]
+    what = " and with ".join([SAID[relation], *settings])
+    return f"a copy of this problem with {what}, whose optimum follows from the one that is proven"
 
 
 def taken(problem: Problem, order: Ints, share: float = 1.0) -> Problem:

@@ -20,6 +20,12 @@ e so far. Features count as left out only where the learner's weights are 0. Wei
 report, such as an intercept of its own, are set to their values at the optimum, since any other values would only
 raise e.
 
+**Guesses.** Where no single change comes within CLOSE of θ, several changes at once are tried, too; of likelihoods,
+which are solved in no time, also where none is certain and none comes within FINE. The least e is named, and a single
+change goes before several that fit as well, up to CHANCE times its e and FINE. If the certified distance D from the
+named optimum exceeds FARTHEST of ‖θ′‖, other objectives may fit as well: then nothing is confident, and a guess is made
+only if every other name has e₋ ≥ LEAD · e. No cause is better than a wrong one.
+
 **Confidence.** The explanation is `confident` if every entry of another name has e₋ ≥ WORSE · e, too, the given
 objective has e₋ ≥ CLOSE, and chance is no rival:
 
@@ -74,6 +80,8 @@ NEARBY, AWAY = 0.03, 10.0  # of ‖θ‖: the ball of certain identity; times it
 UNSURE = (UNNAMED, "C = 1", "zero weights", "absolute penalty")  # weights of many kinds fit them
 SURE = 1e-3  # e up to which a name is given with confidence: the judge's tolerance
 STILL = 1e-10  # of the weights' length: rounding
+FARTHEST = 0.1  # of ‖θ′‖, up to which a name needs no lead: wrong ones lay at 0.12 and more, right ones mostly below
+LEAD = 2.0  # times e, the least e₋ of other names beyond that distance: 2.2 and more of right names, 0 of wrong ones
 REST = 10.0  # times the way of the last half of the passes: a way like t^−0.14 is still so long
 CHANCE = 1.2  # times e of the best multiple of λ: on the way from it to a named one, e rises at least so
 NEXT = 0.01  # of a multiple of λ: one that is drawn at random is so near to one with a reason once in a hundred times
@@ -145,11 +153,15 @@ class Detective:
             return None
         suspect = Suspect(theta, self.reference, history)
         found = list(self.tried(suspect, CONVENTIONS))
-        if several and min((each.most for each in found), default=np.inf) > CLOSE:
-            found += self.tried(suspect, SEVERAL)
-        findings = sorted(found, key=lambda finding: finding.most)
-        moved = since_half(history) if history else np.inf
-        return verdict(as_given(suspect), findings, moved / max(suspect.length, LEAST))
+        moved = (since_half(history) if history else np.inf) / max(suspect.length, LEAST)
+        single = verdict(as_given(suspect), ranked(found), moved)
+        if not several:
+            return single
+        fits = single is not None and (single.confident or single.evidence["excess"] <= FINE)
+        close = min((each.most for each in found), default=np.inf) <= CLOSE
+        if fits or (close and not isinstance(form, SmoothForm)):
+            return single
+        return verdict(as_given(suspect), ranked([*found, *self.tried(suspect, SEVERAL)]), moved)
 
     def identity(self, history: Sequence[tuple[float, Floats]]) -> Explanation | None:
         """The objective at whose optimum the weights certainly are, and stay, while the one asked for is far.
@@ -236,6 +248,16 @@ class BetterByFar(Exception):
     """θ′ is no candidate: a point is known that is better by far."""
 
 
+def ranked(findings: list[Fit]) -> list[Fit]:
+    """In order of e; of several changes at once e counts CHANCE times and FINE more, so that one change goes before."""
+    return sorted(findings, key=lambda each: CHANCE * each.most + FINE if joint(each) else each.most)
+
+
+def joint(finding: Fit) -> bool:
+    """Whether the finding changes several things at once."""
+    return "several" in finding.neighbour.evidence
+
+
 def as_given(suspect: Suspect) -> float:
     """e₋ under the objective that was asked for; ∞ off its domain."""
     if any(projection(suspect)):
@@ -251,7 +273,9 @@ def verdict(given: float, findings: list[Fit], moved: float = np.inf) -> Explana
     """
     free = min((each.most for each in findings if not named(each)), default=np.inf)
     if any(
-        "multiple" in each.neighbour.evidence and each.most <= min(CLOSE, 2 * free) for each in findings if named(each)
+        "multiple" in each.neighbour.evidence and each.most <= min(CLOSE, 2 * free)
+        for each in findings
+        if named(each) and not joint(each)
     ):
         findings = [each for each in findings if named(each)]
     if not findings or findings[0].most > CLOSE or given < WORSE * findings[0].most:
@@ -264,8 +288,11 @@ def verdict(given: float, findings: list[Fit], moved: float = np.inf) -> Explana
     by_chance = by_chance or found.evidence.get("ways", WAYS) < WAYS
     beside = moved > STILL and best.apart > REST * moved
     smaller = "multiple" in found.evidence and best.risk <= WORSE * max(best.most, FINE)
-    open_to_doubt = found.name in UNSURE or "several" in found.evidence or found.size or by_chance or beside or smaller
-    sure = bool(not open_to_doubt and min(rival, given) >= WORSE * best.most and given >= CLOSE)
+    open_to_doubt = found.name in UNSURE or joint(best) or found.size or by_chance or beside or smaller
+    far = FARTHEST * float(np.linalg.norm(found.theta)) < best.distance < np.inf
+    if far and rival < LEAD * best.most:
+        return None
+    sure = bool(not (open_to_doubt or far) and min(rival, given) >= WORSE * best.most and given >= CLOSE)
     opening = f"The learner {found.sentence}" if sure else f"Perhaps the learner {found.sentence} (a guess)"
     told = f"{opening}: its weights are within {best.most:.1e} of that optimum, {given:.1e} from the one asked for"
     return Explanation(

@@ -22,6 +22,7 @@ from workbench.solving.transfer import rebuilt
 ZERO = 1e-6  # weights that are none, relative to the largest
 BY_DATA = ("unseen features", "no positive count")
 LIGHT = 2.0**6  # a feature as many times larger costs 2⁻¹² as much
+LIGHTER = 2.0**9  # the same of transitions, which grow to 30 and more where a pair of labels never occurs
 
 
 def intercepts(suspect: Suspect) -> Iterator[Neighbour]:
@@ -37,7 +38,7 @@ def free_transitions(suspect: Suspect) -> Iterator[Neighbour]:
     pairs = np.arange(len(suspect.theta)) >= (suspect.edges if labelled else len(suspect.theta))
     if suspect.plain and pairs.any():
         said = "leaves the transitions out of the penalty"
-        yield suspect.seen("transitions not penalised", said, np.where(pairs, LIGHT, 1.0))
+        yield suspect.seen("transitions not penalised", said, np.where(pairs, LIGHTER, 1.0))
 
 
 def own_intercepts(suspect: Suspect) -> Iterator[Neighbour]:

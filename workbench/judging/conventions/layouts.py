@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from workbench.contracts import Floats, Ints, Labelled, Problem
 from workbench.judging.conventions.neighbours import Neighbour, Suspect
+from workbench.outputs.chain import Chain
+from workbench.solving.transfer import rebuilt
 
 
 def layouts(suspect: Suspect) -> Iterator[Neighbour]:
@@ -60,6 +63,22 @@ def averages(suspect: Suspect) -> Iterator[Neighbour]:
         t, s = passes[-1], passes[half]
         said = "averages over all iterates since the start, where those of the second half are right"
         yield suspect.same("average from the start", said, (t * thetas[-1] - s * thetas[half]) / (t - s))
+
+
+def by_length(suspect: Suspect) -> Iterator[Neighbour]:
+    """Each sequence's term divided by its length T: weights s/T, and λ Σ s/(Σ s/T), since weights are normalised."""
+    chain, form = suspect.problem, suspect.form
+    if not (suspect.plain and isinstance(chain, Chain) and form.prices(chain).mean):
+        return
+    if not hasattr(form, "lam"):  # any form's λ
+        return
+    if np.ptp(chain.lengths) == 0:
+        return  # one λ for another
+    weights = chain.weights / chain.lengths
+    lam = float(form.lam * chain.weights.sum() / weights.sum())  # any form's λ
+    said = "divides the term of each sequence by its length"
+    other = rebuilt(chain, chain.arrays() | {"weights": weights})
+    yield Neighbour("terms by length", said, replace(form, lam=lam), other, suspect.theta)
 
 
 def balanced(weights: Floats, problem: Problem) -> Floats:

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from workbench.contracts import Labelled
 from workbench.judging.conventions.features import own_intercepts
 from workbench.judging.conventions.neighbours import UNNAMED, Neighbour, Suspect
+from workbench.outputs.multiclass import Multiclass
 from workbench.proofs.dyadic import DyadicBounds
 from workbench.solving.solve import solve
 
@@ -110,10 +111,13 @@ def ratios(suspect: Suspect) -> list[tuple[float, str, str]]:
         for count in counts:
             named.append((1 / (square * count), "λ read as C", "with λ in the place of C in ½‖w‖² + C Σ h"))
         named.append((1 / square, "λ read as C/n", "with λ in the place of C in ½‖w‖² + (C/n) Σ h"))
-        usual = 1 / (float(suspect.form.lam) * total)
-        if all(abs(np.log(usual / ratio)) > CLOSE_BY for ratio, _, _ in named):
-            saying = f"with λ {usual:.3g} times as large (C = 1, the default of many packages, in ½‖w‖² + C Σ h)"
-            named.append((usual, "C = 1", saying))
+        common = [(1 / (float(suspect.form.lam) * total), "½‖w‖² + C Σ h")]
+        if isinstance(suspect.problem, Multiclass) and len(suspect.problem.classes) == 2:
+            common.append((2 / (float(suspect.form.lam) * total), "½‖c‖² + C Σ h, c = w₁ − w₀ for two labels"))
+        for usual, objective in common:
+            if all(abs(np.log(usual / ratio)) > CLOSE_BY for ratio, _, _ in named):
+                saying = f"with λ {usual:.3g} times as large (C = 1, the default of many packages, in {objective})"
+                named.append((usual, "C = 1", saying))
     return [(ratio, name, saying) for ratio, name, saying in named if abs(np.log(ratio)) > CLOSE_BY]
 
 
@@ -150,6 +154,8 @@ def best_multiple(
     """
     blocks, lam = suspect.form.blocks(suspect.problem), float(getattr(suspect.form, key))  # λ or λ₂
     length = float(np.linalg.norm(blocks.split(suspect.theta)["w"][seen]))
+    if not length > 0:
+        return None
     reached, at, last = suspect.reference.theta, 0.0, None  # w(κ), log κ, and (log κ, log ‖w(κ)‖/‖w‖) before
     for _ in range(STEPS):
         off = float(np.log(np.linalg.norm(blocks.split(reached)["w"][seen]) / length + 1e-300))

@@ -8,13 +8,14 @@ from __future__ import annotations
 import numpy as np
 
 from workbench.judging.conventions.features import free_transitions, intercepts, own_ends, own_intercepts, subspaces
-from workbench.judging.conventions.layouts import averages, balanced, layouts, projection
+from workbench.judging.conventions.layouts import averages, balanced, by_length, layouts, projection
 from workbench.judging.conventions.losses import likelihood, other_loss, rescaling, sizes, squares, unaugmented, units
 from workbench.judging.conventions.neighbours import Entry, data, viewed
 from workbench.judging.conventions.one_vs_rest import one_vs_rest
 from workbench.judging.conventions.padding import padding
 from workbench.judging.conventions.scaling import multiples, with_intercepts
 from workbench.judging.conventions.standardised import changed_features
+from workbench.judging.conventions.transposed import swapped_oracle
 from workbench.outputs.chain import Chain
 from workbench.outputs.motif import Motif
 
@@ -45,12 +46,14 @@ CONVENTIONS: tuple[Entry, ...] = (
         "weights",
         lambda s, p: s * (p.lengths if isinstance(p, Chain | Motif) else 1),
     ),
+    by_length,
     changed_features,
     intercepts,
     own_intercepts,
     free_transitions,
     own_ends,
     padding,
+    swapped_oracle,
     subspaces,
     layouts,
     likelihood,
