@@ -29,7 +29,7 @@ from workbench.proofs.checker.whole import EXACT, bits, exact, pieces
 
 
 def objects(numbers: Iterable[Any]) -> NDArray[np.object_]:
-    """An array (n,) of Python's whole numbers or fractions; beside None, NumPy takes them for nothing else.
+    """An array (n,) of Python's whole numbers or fractions, as objects; a None at the end keeps NumPy from floats.
 
     (The checker, which imports nothing of this, has the like for whole numbers: checker/whole.py.)
     """
@@ -253,15 +253,9 @@ class ExactRivals(Protocol):
 
 
 class ExactOracle(Protocol):
-    """A formulation's view of `ExactOutputs`: cuts ⟨a, θ⟩ + o in rational numbers.
-
-    least_loss : the least positive offset;  free : the greatest value of a cut of zero offset, ≥ 0 (m,)
-    """
+    """A formulation's view of `ExactOutputs`: cuts ⟨a, θ⟩ + o in rational numbers."""
 
     outputs: ExactOutputs
-    least_loss: Fraction
-
-    def free(self, theta: Ratios, samples: Ints) -> Ratios: ...
 
     def rows(self, samples: Ints, witnesses: Ints) -> tuple[Entries, Ratios]:
         """Slopes and offsets of the cuts with these witnesses."""
@@ -270,3 +264,15 @@ class ExactOracle(Protocol):
     def highest(self, theta: Ratios, samples: Ints) -> Ratios:
         """h_i(θ) (m,)."""
         ...
+
+
+@runtime_checkable
+class ExactMargins(ExactOracle, Protocol):
+    """What hard constraints ask besides, to scale a θ that misses them.
+
+    least_loss : the least positive offset;  free : the greatest value of a cut of zero offset, ≥ 0 (m,)
+    """
+
+    least_loss: Fraction
+
+    def free(self, theta: Ratios, samples: Ints) -> Ratios: ...

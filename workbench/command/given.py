@@ -29,10 +29,12 @@ def placed(certificate: Any, problem: Any) -> Any:
 
 def weights_for(certificate: Any, problem: Any, data: str) -> Any:
     """The certificate's θ as weights of another problem, matched by the names of features if they have names."""
+    from workbench.outputs._structured.rowed import Recorded
     from workbench.outputs.motif import Motif
+    from workbench.outputs.structured import Structured
 
     held = certificate.problem
-    if hasattr(problem, "renamed") and hasattr(held, "complete"):
+    if isinstance(held, Recorded) and isinstance(problem, Structured):  # matched by the names of features
         return problem.renamed(held, certificate.theta)
     other = BadInput(
         f"{data} gives a {type(problem).__name__} with {problem.n_features} features, the certificate is about a "
@@ -40,7 +42,7 @@ def weights_for(certificate: Any, problem: Any, data: str) -> Any:
     )
     if type(held) is not type(problem) or held.n_features != problem.n_features:
         raise other
-    if isinstance(held, Motif) and problem.alphabet != held.alphabet:
+    if isinstance(held, Motif) and isinstance(problem, Motif) and problem.alphabet != held.alphabet:
         raise BadInput(
             f"{data} holds {problem.alphabet}, the weights are about {held.alphabet}; give sequences of that."
         )

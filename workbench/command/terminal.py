@@ -97,7 +97,7 @@ def line(row: Sequence[str], widths: Sequence[int]) -> None:
 
 @contextlib.contextmanager
 def status(text: str) -> Iterator[Callable[[str], None] | None]:
-    """A line on stderr with the seconds since, while the block runs, if stderr is a terminal; else nothing.
+    """A line on stderr with the seconds that have passed, while the block runs, if stderr is a terminal; else nothing.
 
     Yields a function that replaces the text, or None.
     """

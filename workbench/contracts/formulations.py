@@ -116,6 +116,13 @@ class Majorized(Protocol):
 
 
 @runtime_checkable
+class Intercepted(Protocol):
+    """A formulation with the setting `intercept`: biases that r does not penalise."""
+
+    intercept: bool
+
+
+@runtime_checkable
 class Completing(Majorized, Protocol):
     """An alternation that lowers F(θ) = min over the hidden states s of a convex F(θ; s), s of all samples together.
 

@@ -23,7 +23,7 @@ class Run:
 
 
 def together(verdicts: list[Verdict]) -> Verdict:
-    """The verdict on all runs, by the rule of the module's docstring.
+    """The verdict on all runs, by the rule in the docstring of judging/judge.py.
 
     If several runs fail, are accused or cannot be compared, the verdict is that of the first of these; else that of the
     run with the largest excess.

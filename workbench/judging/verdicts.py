@@ -13,7 +13,9 @@ proven lower bound L, and the relative excess e/size (judging/reference.py). In 
     agrees          relative excess ≤ max(tolerance, 3 × the reference's gap)
     disagrees       (rate) e > 100 × the solver's published bound on E e: by Markov's inequality a
                     clean run gets there with probability below 1 %
-                    (ended) its weights are the same from half of its passes on: the learner has stopped, above
+    not converged   F(θ) = ∞: a constraint is missed, which further passes may mend
+                    or it is one answer, without a history
+    disagrees       (ended) its weights are the same from half of its passes on: the learner has stopped, above
                     the proven optimum; `not converged` if such a rest was followed by motion before
                     (settled) its excess has converged to a positive limit or stopped falling (judging/settling.py), its
                     weights do not move towards θ*, its last steps do not go straight down F, and no fault-free

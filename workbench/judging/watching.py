@@ -11,8 +11,8 @@ these; shapes are flattened row by row, tensors are detached and copied. The opt
 after the loop, or at the first step if `live` is given. Weights of float32 are kept in float32 and graded in float64,
 so the objective belongs to the very numbers of the loop.
 
-The record keeps at most KEPT steps or a quarter GiB; when it is full, older steps are thinned out and half of the kept
-steps are always recent.
+The record keeps at most 2 · KEPT steps or half a GiB; when it is full, older steps are thinned out, and half of those
+that are left are recent.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from workbench.solving.request import plain_settings
 from workbench.solving.solution import Solution
 from workbench.solving.solve import solve
 
-KEPT = 500  # steps of a record
-MOST = 1 << 25  # numbers of a record
+KEPT = 500  # steps that are left of a record after it was thinned out, at least
+MOST = 1 << 25  # numbers that are left then, at most
 
 
 def watch(

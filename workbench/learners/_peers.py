@@ -20,7 +20,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from workbench.contracts import Costed, CutForm, Floats, Ints, Labelled, LinearRisk, LinearScores, Problem, SmoothForm
+from workbench.contracts import (
+    Costed,
+    CutForm,
+    Floats,
+    Intercepted,
+    Ints,
+    Labelled,
+    LinearRisk,
+    LinearScores,
+    Problem,
+    SmoothForm,
+)
 from workbench.errors import MissingCapability
 from workbench.objectives.likelihoods import Likelihood
 from workbench.objectives.oracles import MarginRescaling, SlackRescaling
@@ -71,7 +82,8 @@ def ridge(formulation: Any, problem: Any, learner: str) -> Risk:
     """μ and p of any formulation with r = μ/2 ‖θ‖² and finite prices."""
     regularizer = formulation.regularizer(problem) if isinstance(formulation, CutForm | SmoothForm) else None
     if not isinstance(regularizer, SquaredNorm) or formulation.prices(problem).hard:
-        name = type(formulation).__name__ + " with intercepts" * bool(getattr(formulation, "intercept", False))
+        free = isinstance(formulation, Intercepted) and formulation.intercept
+        name = type(formulation).__name__ + " with intercepts" * free
         raise MissingCapability(f"{learner} needs finite prices and the regularizer λ/2 ‖w‖², which {name} has not.")
     return Risk(float(regularizer.lam), formulation.prices(problem).floats())
 

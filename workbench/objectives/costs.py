@@ -102,9 +102,13 @@ class LearnedCost(MarginRescaling):
     classes: Classes
     K: float
 
-    least_loss: ClassVar[float] = np.inf  # no offset is positive
     free_outputs: ClassVar[bool] = True
     by_parts: ClassVar[bool] = False  # at large K many light parts slow the first passes down
+
+    @property
+    def least_loss(self) -> float:
+        """∞: no offset is positive."""
+        return np.inf
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -161,7 +165,10 @@ class LearnedCost(MarginRescaling):
         return summed(number, None, len(samples))
 
     def rounding(self, theta: Floats) -> Floats:
-        """Two scores, each a sum of ≤ terms + 3T numbers of this total size: 2 γ of that."""
+        """What the argmax may miss: two scores, each the sum of ≤ terms products and 3T biases and costs, T places.
+
+        A product and its sum round twice, so each score errs by γ of 2 · terms + 4T + 8, a few to spare, of its size.
+        """
         w, b, v = (float(np.abs(part).max(initial=0.0)) for part in self.split(theta))
         lengths = self.lengths(np.arange(self.n_samples))
         size = w * self.problem.magnitude + (2 * b + self.K * v) * lengths
@@ -221,6 +228,11 @@ class FixedCost(LearnedCost):
     """The same hinge at a given v; θ = (w, b), and K⟨v, c_i(y)⟩ is the offset of a cut."""
 
     v: Floats
+
+    @property
+    def least_loss(self) -> float:
+        """K times the least positive cost: an offset is K times a sum of costs."""
+        return self.K * float(self.v[self.v > 0].min(initial=np.inf))
 
     @property
     def dim(self) -> int:

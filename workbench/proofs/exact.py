@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.arithmetic.lifting import dependent_row, solve_whole
-from workbench.arithmetic.rationals import Entries, ExactOracle, Ratios, common, product, ratios
+from workbench.arithmetic.rationals import Entries, ExactMargins, ExactOracle, Ratios, common, product, ratios
 from workbench.contracts import CutForm, Exact, Floats, Formulation, Ints, Problem, SmoothForm
 from workbench.errors import BadInput, MissingCapability
 from workbench.proofs.certificate import Certificate
@@ -119,6 +119,8 @@ class ExactBounds:
 
     def feasible_scale(self, theta: Ratios, violation: Fraction) -> Fraction | None:
         """c with c·θ feasible when θ misses no margin by more than `violation`; None if no c is known."""
+        if not isinstance(self.oracle, ExactMargins):
+            return None
         least = self.oracle.least_loss
         if violation >= least or self.oracle.free(theta, self.samples).whole.any():
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from workbench.contracts import CutForm, Formulation, Ints, Problem, SmoothForm
+from workbench.contracts import CutForm, Formulation, Intercepted, Ints, Problem, SmoothForm
 from workbench.errors import BadInput
 from workbench.objectives.regularizers import SquaredNorm
 
@@ -32,7 +32,7 @@ def misfit_of_ridge(name: str, formulation: Formulation, problem: Problem, smoot
         or not (smooth or isinstance(formulation, CutForm))
         or not isinstance(formulation.regularizer(problem), SquaredNorm)
     ):
-        if getattr(formulation, "intercept", False):
+        if isinstance(formulation, Intercepted) and formulation.intercept:
             return (
                 f"{name} would penalise the intercepts, which is another objective: that of a constant feature in the "
                 "data, with intercept=false."

@@ -38,7 +38,7 @@ from workbench.solving.factored import factored
 from workbench.solving.family import Family
 from workbench.solving.masters.choice import choose, make_master, successors_of_gram
 from workbench.solving.masters.master import Master
-from workbench.solving.masters.needs import demanded, fewer
+from workbench.solving.masters.needs import DECLARED, demanded, fewer
 from workbench.solving.masters.passes import Passes, passable
 from workbench.solving.progress import Clock, Progress
 from workbench.solving.request import Request
@@ -53,8 +53,7 @@ if TYPE_CHECKING:
 
 HEIRS = ("CLARABEL", "ECOS")  # backends that are tried one after the other; SCS would take minutes
 MOST = 200_000  # rows of all outputs together, up to which an ascent about a moving centre starts with all of them
-HUGE = 100_000  # entries of θ from which rounds of a master that was named leave half the time to passes
-COPIES = 40  # of a declared program's entries: CVXPY's own, the backend's matrix, its factor with the fill
+HUGE = 100_000  # entries of θ from which rounds under a time limit end at half of it, and passes have the rest
 CAUTION = 0.1  # share of the requested gap by which a master raises hard rows of zero offset
 Route = Callable[[Request, Journal | None], Outcome]
 
@@ -96,7 +95,7 @@ def by_cuts(bounds: Bounds, request: Request, journal: Journal | None) -> Outcom
 
 
 def cuts_with(shards: Shards | None, bounds: Bounds, request: Request, journal: Journal | None) -> Outcome:
-    """Cut generation, on large problems after passes of dual-block; with workers, these answer for the oracle."""
+    """Passes or rounds of cut generation, as `choose` says; with workers, these answer for the oracle."""
     groups, caution = request.group_count(len(bounds.samples)), CAUTION * min(request.gap, 1e-4)
     family = Family(bounds, groups, caution=caution * bounds.oracle.least_loss, shards=shards)
     workers, counted = shards is not None, request.max_rounds is not None
@@ -130,7 +129,7 @@ def cuts_with(shards: Shards | None, bounds: Bounds, request: Request, journal: 
 
 
 def halved(bounds: Bounds, request: Request) -> bool:
-    """Whether passes have half the time of rounds: θ is long, and only the master and a time limit are named."""
+    """Whether rounds get half of the time limit and passes the rest: θ is long, and only the master is named."""
     more = request.max_rounds, request.backend, request.groups
     if request.time_limit is None or any(each is not None for each in more):
         return False
@@ -279,7 +278,7 @@ def declared_size(program: cp.Problem) -> float:
     values = [constant.value for constant in program.constants()]
     entries = sum(value.nnz if sparse.issparse(value) else np.size(value) for value in values)
     sizes = sum(each.size for each in (*program.variables(), *program.constraints))
-    return 16 * COPIES * (entries + sizes)
+    return DECLARED * (entries + sizes)
 
 
 def declaration(bounds: SmoothBounds, request: Request, _: Journal | None) -> Outcome:

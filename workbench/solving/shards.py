@@ -54,10 +54,10 @@ from workbench.solving.worker import Arrays, answer, packed, unpacked
 from workbench.system.processes import Message
 from workbench.system.workers import OPENING, Workers, assembled
 
-EVEN = 0.02  # seconds of a sweep, and
-TRIED = 16  # samples by which the oracle is timed, about
-ENOUGH = 0.02  # seconds that the oracle takes for a few of them, after which no more are asked, but
-TWICE = 2  # times at least, since another program may have had the processor meanwhile
+EVEN = 0.02  # seconds of a sweep, below which workers cost more than they save (docs/many_machines.md)
+TRIED = 16  # samples, about, by which the oracle is timed
+ENOUGH = 0.02  # seconds of the oracle, after which timing ends
+TWICE = 2  # times that the oracle is timed at least, since another program may have had the processor meanwhile
 EACH = 3e-4  # seconds of a sample, below which workers cost more than they save (docs/many_machines.md)
 SLOWEST = 10.0  # times the slowest answer so far, plus LEAST seconds: what a worker may take
 LEAST = 30.0

@@ -52,7 +52,7 @@ def solve(
     gap : stop when (upper − lower)/size ≤ gap, both bounds recomputed from the data
     backend : a convex solver such as CLARABEL, ECOS, OSQP, PIQP or SCS; None picks one
     groups : rows that each round adds: "all" (one per sample, n-slack), "one" (one-slack) or a number; None means all
-    master : "dual-block", "ascent", "gram", "compiled" or None (by the rules of masters/choice.py)
+    master : "dual-block", "shards" (with `parallel`), "ascent", "gram", "compiled" or None (by masters/choice.py)
     time_limit, max_rounds : end with status `limit` beyond these (seconds, rounds), counted from this call
     observe : called with a dict after each round
     polish : after the run, look for the exact optimum, a fraction (proofs/exact.py): `certificate.optimum`;

@@ -28,7 +28,6 @@ def address(thing: Any) -> list[str]:  # a user's class or function, or one of o
 
     Raises `MissingCapability` for what stands in no module or file, as in a notebook.
     """
-    # a user's object may have no names
     module = getattr(thing, "__module__", "__main__")  # a user's object may have no names
     name = getattr(thing, "__qualname__", type(thing).__name__)  # a user's object may have no names
     home = sys.modules.get(module)

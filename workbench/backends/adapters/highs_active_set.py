@@ -15,7 +15,7 @@ from workbench.backends.silence import highs_model
 def run(program: ConeProgram, options: Options, hint: Answer | None) -> Answer:
     """Rows l ≤ Ax ≤ u and bounds on x; P by its lower triangle.
 
-    Unasked HiGHS adds 1e-7·I to P, an error that no tolerance removes; with nothing added HiGHS gives up or
+    By default HiGHS adds 1e-7·I to P, an error that no tolerance removes; with nothing added HiGHS gives up or
     cycles on many a singular P. A ridge relative to P keeps both harms small, not nil.
     """
     import highspy

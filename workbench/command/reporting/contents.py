@@ -234,7 +234,9 @@ def verdicts(rows: Sequence[Mapping[str, Any]]) -> list[Part | None]:
         ]
         for row in rows
     ]
-    text = "Excess is (F(θ) − L) / |F*| with the proven lower bound L: at most so far is the learner from the optimum."
+    text = (
+        "Excess is (F(θ) − L) / |F*| with the proven lower bound L: the learner is at most this far above the optimum."
+    )
     return [Part("text", text=text), Part("table", table=Table("Verdicts, one learner a row", LEARNERS, lines))]
 
 

@@ -17,7 +17,7 @@ from workbench.objectives.variants import SquaredHinge, Variant
 
 
 def squares(suspect: Suspect) -> Iterator[Neighbour]:
-    """`farthest` is a power of two, so that learners with weights of like size are held against one objective."""
+    """h_i². The bound on ‖w‖ is rounded up to a power of two, so that learners of like size share one objective."""
     if suspect.plain and isinstance(suspect.form, CutForm):
         far = 2.0 ** math.ceil(math.log2(farthest(suspect)))
         form = Variant(suspect.form, lambda inner: SquaredHinge(inner, far))
@@ -34,7 +34,7 @@ def farthest(suspect: Suspect) -> float:
 
 
 def units(suspect: Suspect) -> Iterator[Neighbour]:
-    """Where an output has one place, this is the cost matrix's matter."""
+    """Unit margins for all wrong outputs; where an output has one place, `no cost matrix` is the same."""
     if suspect.plain and isinstance(suspect.form, CutForm) and suspect.problem.width > 1:
         form = Variant(suspect.form, lambda inner: UnitMargin(inner.problem))
         yield Neighbour(
@@ -70,7 +70,7 @@ def sizes(suspect: Suspect) -> Iterator[Neighbour]:
 
 
 def unaugmented(suspect: Suspect) -> Iterator[Neighbour]:
-    """Its minimum is 0, at w = 0, so F(0) of the objective asked for is its size."""
+    """The minimum is 0, at w = 0, so excesses are relative to F(0) of the objective that was asked for."""
     if suspect.plain and isinstance(suspect.form, CutForm):
         start = suspect.reference.bounds.scale
         said = "minimises without loss augmentation, to which zero weights are best (or has not moved from them)"
@@ -87,4 +87,5 @@ def likelihood(suspect: Suspect) -> Iterator[Neighbour]:
 
 
 def other_loss(name: object) -> str:
+    """The normalised Hamming loss for the plain one, and the other way round."""
     return {"hamming": "hamming-normalised"}.get(str(name), "hamming")

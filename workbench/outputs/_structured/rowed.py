@@ -1,4 +1,4 @@
-"""What a problem is whose outputs are rows of a table, and one that is nothing but such rows, as a file holds them."""
+"""Problems whose outputs are rows of a table, and one that is nothing but such rows, as a file holds them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from workbench.outputs._structured.kernels import listed_kernel
 from workbench.outputs._structured.table import Exactly, Listing, Table, misplaced
 from workbench.outputs._structured.texts import NoText, read, written
 
-MOST_LISTED = 50_000  # outputs of all samples together that are listed
+MOST_LISTED = 50_000  # outputs of all samples together that are listed: some seconds of a user's own functions
 CSR = ("data", "indices", "indptr")
 RECORDED = (*CSR, "owners", "losses", "true", "texts", "names")
 
@@ -30,7 +30,7 @@ class UNKNOWN:
 
 
 class Rowed(Shown):
-    """What a problem is whose outputs are rows of a table; `listing` is all of them, or None."""
+    """A problem whose outputs are rows of a table; `listing` is all of them, or None."""
 
     name = "structured"
     oracle_kind = "exact"
@@ -58,6 +58,7 @@ class Rowed(Shown):
 
     @property
     def magnitude(self) -> Floats:
+        """Of differences of rows in a list, where the truth is a row; else of two rows."""
         return np.full(self.n_samples, (1 if self.listing else 2) * self.table.sizes.max())
 
     @property
@@ -66,7 +67,7 @@ class Rowed(Shown):
 
     @property
     def least_loss(self) -> float:
-        """Known of a list only; 0 makes every hard constraint miss."""
+        """Without a list the least is unknown; with 0, no point is scaled until it meets hard constraints."""
         return float(self.table.losses[self.table.losses > 0].min(initial=np.inf)) if self.listing else 0.0
 
     @property
@@ -75,7 +76,7 @@ class Rowed(Shown):
 
     @property
     def terms(self) -> int:
-        return 2 * self.table.longest + 8
+        return 2 * self.table.longest + 8  # of a difference of two rows, and its sums with the loss
 
     @property
     def exact_features(self) -> bool:

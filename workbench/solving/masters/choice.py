@@ -2,12 +2,12 @@
 
 The regularizer, the prices and the named backend decide:
 
-    r = μ/2‖θ‖², n·p ≤ TINY, n groups, no backend named, no workers → GramMaster with PIQP, before numba is even loaded
+    r = μ/2‖θ‖², n·p ≤ TINY, n groups, no backend named, no workers → GramMaster, before numba is even loaded
     r = μ/2‖θ‖², finite prices, n groups, no backend named, no limit of rounds, an argmax in compiled code
                                                    → master "dual-block": passes of block ascent with their finish
                                                      (masters/passes.py; needs numba), then rounds of AscentMaster
-    the same, n·p ≥ LONG, and p_i = ∞, or more in r that solvers/_extras.py supports, or a limit of rounds, or an
-        argmax in Python                           → the same, GramMaster where p_i = ∞
+    the same with n·p ≥ LONG, where any of these hold: p_i = ∞, free biases or costs in r (solvers/_extras.py), a
+        limit of rounds, an argmax in Python       → the same; with p_i = ∞ the rounds are those of GramMaster
     r = μ/2‖θ‖², finite prices, no backend named   → AscentMaster (our own dual ascent; needs numba)
     r = μ/2‖θ‖², a backend with quadratics         → GramMaster (the dual over the rows)
     r with a shape, finite prices, no backend named, n·p ≥ LONG and n groups
@@ -43,6 +43,12 @@ from workbench.solving.masters.preferred import first_installed
 TINY = 2_000  # n·p up to which an interior-point method on the dual is done before compiled code is loaded
 LONG = 500_000  # n·p from which passes without a finish come first
 SHORT = 1000  # entries of θ up to which, with many groups, the primal is the first successor
+NEEDS = {  # what a master that is asked for needs; "compiled" needs nothing
+    "gram": "a squared norm as regularizer",
+    "ascent": "a regularizer with a proximal step, finite prices and no backend",
+    "dual-block": "a squared norm of the weights, no backend, one group a sample and a kernel with slope_into",
+    "shards": "a squared norm of the weights, finite prices, no backend, one group a sample and workers (parallel)",
+}
 FEW = 1000  # groups up to which the dual is as fast as the primal, without an import of CVXPY
 
 
@@ -78,12 +84,9 @@ def choose(
         elif available() and fits["ascent"] and (quadratic or long):
             kind = "ascent"
     if not isinstance(kind, str) or not fits.get(kind, False):
-        raise BadInput(
-            f"master is {kind!r}, which does not fit here; compiled always does, gram needs a squared-norm "
-            f"regularizer, ascent a regularizer with a proximal step, finite prices and no backend, and dual-block "
-            f"a squared norm of the weights, no backend, one group a sample and a kernel with slope_into, and "
-            f"shards needs finite prices and workers (parallel) besides."
-        )
+        if kind not in NEEDS:
+            raise BadInput(f"There is no master {kind!r}; give one of {', '.join(fits)}, or leave master out.")
+        raise BadInput(f"The master {kind} does not fit here, it needs {NEEDS[kind]}; leave master out.")
     if kind not in ("ascent", "dual-block", "shards") and given is None:
         given = first_installed(kind)
         if given is None:

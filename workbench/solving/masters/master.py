@@ -169,7 +169,7 @@ class CompiledMaster(Master):
         return replace(self.last, z=np.concatenate([z[:split], mine, z[split:]]) / size)
 
 
-COPIES = 5  # of the Gram matrix: while it grows, as a program, in two copies of the backend
+GRAMS = 5  # copies of the Gram matrix: while it grows, as a program, in two copies of the backend
 
 
 class GramMaster(Master):
@@ -183,7 +183,7 @@ class GramMaster(Master):
     def append(self, rows: Rows) -> None:
         old, new = len(self.gram), len(self.gram) + len(rows.offsets)
         instead = "take fewer samples, --groups one, or a soft margin with a small lam"
-        demand(8 * COPIES * new**2, f"The inner products of {new} rows", instead)
+        demand(8 * GRAMS * new**2, f"The inner products of {new} rows", instead)
         super().append(rows)
         grown = np.empty((new, new))
         grown[:old, :old] = self.gram

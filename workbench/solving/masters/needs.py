@@ -3,7 +3,7 @@
     R rows of E entries each, p weights:          bytes, at 8 a number and 8 an index
     ascent        16 R E + 64 p                   the rows twice over: the pool's, and grouped
     dual-block    32 R E + 128 p                  the pool grows by doubling; θ, its moves, and their memory
-    gram          40 R² + 16 R E                  COPIES of the inner products, and the rows
+    gram          40 R² + 16 R E                  GRAMS copies of the inner products, and the rows
     compiled      640 (R E + R + p)               CVXPY's copies, the backend's matrix, and its factor with the fill
 
 R is at least the number of groups, since each has a row after the first round; hard rows R are those handed over.
@@ -16,10 +16,10 @@ from __future__ import annotations
 import numpy as np
 
 from workbench.proofs.bounds import Bounds
-from workbench.solving.masters.master import COPIES
+from workbench.solving.masters.master import GRAMS
 from workbench.system.memory import demand, room
 
-DECLARED = 640  # bytes for an entry of a declared program
+DECLARED = 640  # bytes of 40 copies of an entry, 16 each: CVXPY's own, the backend's matrix, its factor with the fill
 NAMES = {"gram": "The inner products of {0} rows", "compiled": "A declared program with {0} rows"}
 ADVICE = "take fewer samples, fewer --groups, or no master by name"
 ROUNDS = 20  # of rows that fewer groups leave room for
@@ -30,7 +30,7 @@ def needed(kind: str, bounds: Bounds, rows: int) -> float:
     entries = rows * bounds.row_entries
     return {
         "ascent": 16 * entries + 64 * bounds.oracle.dim,
-        "gram": 8 * COPIES * float(rows) ** 2 + 16 * entries,
+        "gram": 8 * GRAMS * float(rows) ** 2 + 16 * entries,
         "compiled": DECLARED * (entries + rows + bounds.oracle.dim),
     }.get(kind, 32 * entries + 128 * bounds.oracle.dim)
 
@@ -49,4 +49,4 @@ def fewer(bounds: Bounds, groups: int) -> int:
     """So few groups that the inner products of ROUNDS rows of each fit; all where those of three rounds fit anyway."""
     if fits("gram", bounds, 3 * groups):
         return groups
-    return max(min(groups, int(np.sqrt(room() / 2 / (8 * COPIES)) / ROUNDS)), 1)
+    return max(min(groups, int(np.sqrt(room() / 2 / (8 * GRAMS)) / ROUNDS)), 1)

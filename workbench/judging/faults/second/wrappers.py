@@ -5,7 +5,7 @@ An estimator minimises one of these; C or α makes it a multiple of λ/2‖w‖�
     LinearSVC            ½‖w‖² + C Σ s_i h_i          C = 1/(λn); "crammer_singer" for labels, "hinge" for ±1
     LogisticRegression   ½‖w‖² + C Σ s_i h_i          C = 1/(λn)
     SGDClassifier        α/2‖w‖² + mean of s_i h_i    α = λ
-    Ridge                α‖w‖² + Σ s_i (p_i − y_i)²   α = λn
+    Ridge                α‖w‖² + Σ s_i (ŷ_i − y_i)²   α = λn
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Wrapped:
         with warnings.catch_warnings():
             warnings.simplefilter(
                 "ignore"
-            )  # that the limit on iterations was reached, and of settings on their way out
+            )  # of limits on iterations, and of settings on their way out
             estimator.fit(X[at], y[at], sample_weight=shares[at])
         coef = np.zeros((len(problem.classes) if self.kind == "multiclass" else 1, X.shape[1]))
         coef[estimator.classes_ if self.kind == "multiclass" else [0]] = coefficients(estimator)
@@ -292,7 +292,7 @@ FAULTS = (
     _fault("svc-unit-rows", "Rows are scaled to length 1.", SVC_LABELS, "features", inputs=unit_rows),
     _fault(
         "svc-clipped",
-        "The largest fifth of every input is cut to its lower end.",
+        "Values above the 80th percentile of a column are set to it.",
         SVC_LABELS,
         "features",
         inputs=clipped_above,
