@@ -147,7 +147,7 @@ def test_weights_and_objectives_that_nothing_explains():
     explained(good, wb.LatentSSVM())
     assert not asked
     explained(good)
-    assert asked == [detective.CONVENTIONS, detective.SEVERAL]
+    assert asked == [detective.CONVENTIONS, (*detective.LIKELY, *detective.SEVERAL)]
     found = Detective(Reference(wb.SoftMargin(), data, np.zeros(9), *ends))
     found.tried = lambda suspect, entries: asked.append(entries) or iter(())
     found.explain(good, several=False)
@@ -166,9 +166,16 @@ def test_changes_at_once_are_tried_where_no_single_one_explains(form, most, join
     data = wb.Multiclass(np.eye(3), np.arange(3))
     found = Detective(Reference(form, data, np.zeros(9), 0.5, 0.5, 0.0))
     pair = fit(1e-9, 1.0, "two", evidence={"multiple": 2.0, "ratio": 2.0, "several": 2.0})
-    found.tried = lambda suspect, entries: iter([pair if entries is detective.SEVERAL else fit(most)])
+    asked = []
+
+    def tried(suspect, entries):
+        asked.extend(entries)
+        return iter([pair if detective.SEVERAL[0] in entries else fit(most)])
+
+    found.tried = tried
     told = found.explain(np.arange(9.0))
     assert (told.name, told.confident) == (("two", False) if joined else ("another", told.confident))
+    assert (detective.LIKELY[0] in asked) == (joined or most > 1e-3)  # whatever the form, where none is sure
 
 
 def test_what_an_outputs_structure_cannot_do_no_learner_does(monkeypatch):

@@ -105,3 +105,44 @@ def test_terms_that_are_divided_by_the_lengths_of_their_sequences_are_named(form
     same = wb.Chain(inputs[:1] * 2, labels[:1] * 2)
     asked = wb.solve(form, same, gap=1e-6)
     assert not list(by_length(Suspect(asked.theta_flat, reference_of(asked))))
+
+
+def drawn(seed, k, n=150, d=4):
+    """Inputs, and labels by the largest of k noisy linear scores."""
+    rng = np.random.default_rng(seed)
+    X, W = rng.normal(size=(n, d)), rng.normal(size=(k, d))
+    return X, (X @ W.T + rng.gumbel(size=(n, k))).argmax(axis=1)
+
+
+@pytest.mark.parametrize("form", [wb.SoftMargin(lam=0.1), wb.CRF(lam=0.1)], ids=["hinge", "likelihood"])
+@pytest.mark.parametrize(("seed", "classes"), [(1, 3), (3, 4)])
+def test_ridge_classifiers_are_least_squares_of_one_label_against_the_rest(form, seed, classes):
+    """α‖w‖² + Σ (1 − m)² is n times μ/2 ‖w‖² + the mean, μ = 2α/n."""
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    X, y = drawn(seed, classes)
+    best = wb.solve(form, wb.Multiclass(X, y), gap=1e-6)
+    told = explain(linear_model.RidgeClassifier().fit(X, y).coef_.ravel(), best)
+    assert (told.name, told.confident) == ("one-vs-rest, squared loss", True)
+    assert told.evidence["lam"] == pytest.approx(2 / len(X), rel=1e-6)
+    assert "with a free intercept that it does not report" in told.sentence
+
+
+@pytest.mark.parametrize(
+    ("classes", "C", "free", "name"),
+    [
+        (3, 1 / 15, True, "likelihood loss, free intercept added"),
+        (4, 1.0, True, "likelihood loss, C = 1, free intercept added"),
+        (2, 1 / 15, False, "likelihood loss, λ"),  # twice: λ/2 of one vector c is λ of both its rows
+    ],
+)
+def test_a_likelihood_with_an_intercept_or_another_lambda_is_found_where_the_hinge_was_asked_for(
+    classes, C, free, name
+):
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    X, y = drawn(1, classes)
+    best = wb.solve(wb.SoftMargin(lam=0.1), wb.Multiclass(X, y), gap=1e-6)
+    learner = linear_model.LogisticRegression(C=C, fit_intercept=free, tol=1e-10, max_iter=10_000).fit(X, y)
+    told = explain(two_rows(learner), best)
+    assert told.name.startswith(name)
+    assert not told.confident
+    assert told.sentence.startswith("Perhaps the learner minimises the conditional likelihood")

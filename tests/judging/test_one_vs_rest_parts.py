@@ -383,14 +383,15 @@ def test_every_loss_is_tried_the_hinge_without_intercepts_and_on_features_as_the
     fits = list(one_vs_rest(suspect))
     views = len({str(table) for _, _, table in asked})
     biases = ["", "a free intercept", "a penalised intercept"]
-    assert [each[:2] for each in asked[:7]] == [
+    assert [each[:2] for each in asked[:10]] == [
         *[("squared hinge", bias) for bias in biases],
+        *[("squared loss", bias) for bias in biases],
         ("hinge", ""),
         *[("likelihood", bias) for bias in biases],
     ]
     assert asked[0][2] == X.tolist()
-    assert len(asked) == 7 + 6 * (views - 1)
-    assert len(fits) == 4 + 3 * (views - 1)  # without a μ > 0 there is none
+    assert len(asked) == 10 + 9 * (views - 1)
+    assert len(fits) == 7 + 6 * (views - 1)  # without a μ > 0 there is none
     asked.clear()
     monkeypatch.setattr(module, "ROOM", X.size)
     list(one_vs_rest(suspect))

@@ -64,7 +64,7 @@ from workbench.contracts import CutForm, Floats, SmoothForm
 from workbench.errors import MissingCapability
 from workbench.judging.conventions.layouts import projection
 from workbench.judging.conventions.neighbours import ALONG, SHARE, UNNAMED, Entry, Explanation, Fit, Neighbour, Suspect
-from workbench.judging.conventions.table import CONVENTIONS, SEVERAL
+from workbench.judging.conventions.table import CONVENTIONS, LIKELY, SEVERAL
 from workbench.judging.reference import Certified, Reference, reference_of
 from workbench.judging.share import Allowance
 from workbench.objectives.regularizers import SquaredNorm
@@ -159,9 +159,10 @@ class Detective:
             return single
         fits = single is not None and (single.confident or single.evidence["excess"] <= FINE)
         close = min((each.most for each in found), default=np.inf) <= CLOSE
-        if fits or (close and not isinstance(form, SmoothForm)):
+        if fits:
             return single
-        return verdict(as_given(suspect), ranked([*found, *self.tried(suspect, SEVERAL)]), moved)
+        joint = LIKELY if close and not isinstance(form, SmoothForm) else (*LIKELY, *SEVERAL)
+        return verdict(as_given(suspect), ranked([*found, *self.tried(suspect, joint)]), moved)
 
     def identity(self, history: Sequence[tuple[float, Floats]]) -> Explanation | None:
         """The objective at whose optimum the weights certainly are, and stay, while the one asked for is far.

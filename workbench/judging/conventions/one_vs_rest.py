@@ -2,7 +2,8 @@
 
     F′(W) = μ/2 ‖W‖² + Σ_i p_i Σ_y f(s_iy (⟨W_y, x_i⟩ + b_y)),      s_iy = +1 where y is the label of sample i, else −1
 
-    hinge f(m) = (1 − m)₊        squared hinge f(m) = (1 − m)₊²        likelihood f(m) = log(1 + e^−m)
+    hinge f(m) = (1 − m)₊        squared hinge f(m) = (1 − m)₊²        squared loss f(m) = (1 − m)²
+    likelihood f(m) = log(1 + e^−m)
 
 **No solving.** F′ is μ-strongly convex in W, so with the residual ρ = ‖μW + G‖, G any subgradient of the risk at W,
 
@@ -41,7 +42,8 @@ TURNS = 25  # between μ and the shares of samples on the margin
 LEAST = 1e-8  # μ
 NEWTON = 60  # steps for intercepts, each of at most 1
 ROOM = 4_000_000  # entries of the least squares for a hinge's shares; where there are more, the hinge is not tried
-LOSSES = {"squared hinge": "a squared hinge", "hinge": "a hinge", "likelihood": "a likelihood of its own"}
+LOSSES = {"squared hinge": "a squared hinge", "squared loss": "a squared loss", "hinge": "a hinge"}
+LOSSES["likelihood"] = "a likelihood of its own"
 BIASES = ("", "a free intercept", "a penalised intercept")
 STEPS = 2.0 ** np.arange(-12, 3)  # of 1/μ, along which a better point is looked for
 
@@ -72,6 +74,8 @@ class Rows:
         """Σ_i p_i Σ_y f(m_iy)."""
         if self.loss == "likelihood":
             return float((self.prices @ np.logaddexp(0, -margins)).sum())
+        if self.loss == "squared loss":
+            return float((self.prices @ (1 - margins) ** 2).sum())
         return float((self.prices @ np.maximum(1 - margins, 0) ** (2 if self.loss == "squared hinge" else 1)).sum())
 
     def risks(self, W: Floats, b: Floats, down: Floats, steps: NDArray[np.floating]) -> list[float]:
@@ -80,9 +84,11 @@ class Rows:
         return [self.risk(here - step * change) for step in (0.0, *steps)]
 
     def pulls(self, m: Floats) -> tuple[Floats, Floats]:
-        """−f′(m) ≥ 0 and f″(m) ≥ 0; of the hinge 1 below the margin, and 0."""
+        """−f′(m) and f″(m) ≥ 0; of the hinge 1 below the margin, and 0."""
         if self.loss == "squared hinge":
             return 2 * np.maximum(1 - m, 0), 2 * (m < 1).astype(float)
+        if self.loss == "squared loss":
+            return 2 * (1 - m), np.full_like(m, 2.0)
         if self.loss == "likelihood":
             pull = np.exp(-np.logaddexp(0, m))
             return pull, pull * (1 - pull)

@@ -26,6 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.contracts import Labelled
+from workbench.formulations.crf import CRF
+from workbench.formulations.soft_margin import SoftMargin
 from workbench.judging.conventions.features import own_intercepts
 from workbench.judging.conventions.neighbours import UNNAMED, Neighbour, Suspect
 from workbench.outputs.multiclass import Multiclass
@@ -142,6 +144,21 @@ def with_intercepts(suspect: Suspect) -> Iterator[Neighbour]:
             formulation=replace(suspect.form, lam=ratio * suspect.form.lam),
             evidence={"multiple": kappa, "ratio": ratio, "several": 2.0},
             objective=("λ", wide.name, ratio),
+        )
+
+
+def likelihoods(suspect: Suspect) -> Iterator[Neighbour]:
+    """The conditional likelihood for the hinge, under another λ, with an intercept of the learner's own, or both."""
+    if not (suspect.plain and type(suspect.form) is SoftMargin):
+        return
+    other = replace(suspect, reference=replace(suspect.reference, formulation=CRF(lam=suspect.form.lam), known={}))
+    for each in (*multiples(other), *own_intercepts(other), *with_intercepts(other)):
+        rest = each.sentence.removeprefix("minimises the same objective ")
+        yield each._replace(
+            name=f"likelihood loss, {each.name}",
+            sentence=f"minimises the conditional likelihood{' ' if rest.startswith('with') else ', '}{rest}",
+            evidence={"several": 2.0} | each.evidence,
+            objective=("likelihood", each.objective or each.name),
         )
 
 

@@ -13,7 +13,7 @@ from workbench.judging.conventions.losses import likelihood, other_loss, rescali
 from workbench.judging.conventions.neighbours import Entry, data, viewed
 from workbench.judging.conventions.one_vs_rest import one_vs_rest
 from workbench.judging.conventions.padding import padding
-from workbench.judging.conventions.scaling import multiples, with_intercepts
+from workbench.judging.conventions.scaling import likelihoods, multiples, with_intercepts
 from workbench.judging.conventions.standardised import changed_features
 from workbench.judging.conventions.transposed import swapped_oracle
 from workbench.outputs.chain import Chain
@@ -62,3 +62,4 @@ CONVENTIONS: tuple[Entry, ...] = (
 )
 
 SEVERAL: tuple[Entry, ...] = (with_intercepts,)  # changes at once, tried where no single one explains the weights
+LIKELY: tuple[Entry, ...] = (likelihoods,)  # those of likelihoods, tried where none is certain or fine
