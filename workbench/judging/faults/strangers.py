@@ -41,7 +41,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "one-vs-rest": (*SPLIT, *MIXED),
     "squared hinge": ("squared hinge", "one-vs-rest, squared hinge", *MIXED),
     "loss augmentation": ("no loss augmentation", "loss half", "loss twice", "length", "unit loss", "no cost matrix"),
-    "length normalisation": ("length", "weight by length", "mean over positions"),
+    "length normalisation": ("length", "weight by length", "mean over positions", "terms by length"),
     "data used": (),
     "labels": (),
     "class weights": ("balanced classes", *MIXED),
