@@ -53,7 +53,7 @@ from workbench.proofs.checker.check import FORMATS, LAST, MOST_DIGITS, WHOLE
 from workbench.proofs.checker.faults import Malformed, demand
 from workbench.proofs.checker.kinds.cuts import read_fractions
 from workbench.proofs.ends import above, below, parsed, text
-from workbench.proofs.files import files_of, make_folder, spare_files, write_wholes
+from workbench.proofs.files import files_of, make_folder, spare_files, write_wholes, writer_of
 from workbench.proofs.tree import Tree
 from workbench.registries import registry, settings_of
 from workbench.system.versions import installed_version
@@ -244,7 +244,12 @@ def load(path: str | Path, family: type | None = None) -> tuple[Certificate, Num
 
 
 def unreadable(path: Path, fault: str) -> str:
-    return f"{path} is not a readable certificate ({fault}); write it again with `solve`."
+    """The sentence on a damaged certificate, with the command that writes one."""
+    try:
+        header = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):  # then nothing tells what it was about
+        header = None
+    return f"{path} is not a readable certificate ({fault}); write it again with `{writer_of(header)}`."
 
 
 def fault_of(error: Exception) -> str:

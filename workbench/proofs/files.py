@@ -29,17 +29,19 @@ def files_of(name: str | Path) -> tuple[Path, Path]:
     return archive.files_of(name)
 
 
-def spare_files(name: str | Path) -> tuple[Path, Path]:
+def spare_files(name: str | Path, other: str = "choose another name") -> tuple[Path, Path]:
     """`files_of`; `BadInput` if one of them exists and is no part of a certificate of ours, which may be replaced.
 
     The JSON says so by its format, the npz file by the names of its arrays. `BadInput` also for a name that no file can
     have, because it is too long or leads through a file.
+
+    other : how to choose other files, in words
     """
     path, packed = files_of(name)
     try:
         for held, ours in ((path, calls_itself_certificate), (packed, holds_certificate)):
             if held.exists() and not ours(held):
-                raise BadInput(f"{held} exists and is no certificate of ours; choose another name, or move that file.")
+                raise BadInput(f"{held} exists and is no certificate of ours; {other}, or move that file.")
         if blocked := next((each for each in path.parents if each.exists() and not each.is_dir()), None):
             raise BadInput(f"Cannot write {path}, as {blocked} is a file and no folder; choose another name.")
     except OSError as error:
@@ -61,6 +63,13 @@ def calls_itself_certificate(path: Path) -> bool:
         return archive.read_json(path).get("format") in FORMATS
     except (Malformed, OSError):
         return False
+
+
+def writer_of(header: object) -> str:
+    """The command that writes certificates of the kind of this header: `prove` of a convex program, else `solve`."""
+    told = [header.get("formulation"), header.get("problem")] if isinstance(header, dict) else []
+    words = [each.get(key) for each in told if isinstance(each, dict) for key in ("name", "output")]
+    return "prove" if "program" in words else "solve"
 
 
 LOCAL = 30  # bytes of a zip archive before the name of its first member
