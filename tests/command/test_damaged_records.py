@@ -30,7 +30,7 @@ MADE = {
 }
 READERS = (
     "report {} --out page.html --overwrite",
-    "compare {} sound",
+    "compare {} {}",
     "runs .",
     "figures --run {} --out drawn --overwrite",
 )
@@ -94,7 +94,7 @@ def test_no_damage_to_a_field_is_called_a_bug_of_ours(kind, records, tmp_path, m
                 named = str(file) in str(error) or "damaged holds" in str(error)
             assert named, (place, damage)
             for words in [next(turn), next(turn)]:
-                result = run(words.format("damaged"))
+                result = run(words.replace("{}", "damaged"))
                 told = f"{words} {place} {damage!r}: {result.stderr} {result.exception!r}"
                 assert result.exit_code in (0, 1, 2, 3), told
                 assert "bug of ours" not in result.stderr, told
@@ -108,6 +108,8 @@ def test_no_damage_to_a_field_is_called_a_bug_of_ours(kind, records, tmp_path, m
         ("crosscheck", "asked", [1], "its 'asked' is missing or of a wrong kind"),
         ("prove", "about.verb", [1], "is no record of cutbench"),
         ("path", "points.0.lam", "x", "its 'points[0].lam' is missing or of a wrong kind"),
+        ("path", "points.1.lam", 0, "its 'points[1].lam' is missing or of a wrong kind"),
+        ("path", "points.1.lam", -0.5, "its 'points[1].lam' is missing or of a wrong kind"),
         ("solve", "history.0.gap", True, "its 'history[0].gap' is missing or of a wrong kind"),
     ],
 )
@@ -123,3 +125,36 @@ def test_the_sentence_names_the_file_and_the_field(kind, field, value, part, rec
         assert str(file) in result.stderr
         assert part in result.stderr
     assert f"unreadable: {file}" in run("runs .").stdout
+
+
+def test_a_damaged_certificate_is_written_again_by_the_command_that_wrote_it(records, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for kind, verb in (("prove", "prove"), ("solve", "solve")):
+        shutil.copy(records / kind / "certificate.npz", f"{kind}.npz")
+        header = json.loads((records / kind / "certificate.json").read_text())
+        nameless = header | {"formulation": {"version": 1}}
+        for damaged, part in (
+            (header | {"lower": "x"}, "'lower' is missing or no number"),
+            (nameless, "names no form"),
+        ):
+            Path(f"{kind}.json").write_text(json.dumps(damaged))
+            told = run(f"report {kind}.json")
+            assert told.exit_code == 2
+            assert part in told.stderr
+            assert f"write it again with `{verb}`." in told.stderr
+
+
+def test_compare_says_what_it_takes(records, monkeypatch):
+    monkeypatch.chdir(records)
+    takes = "compare takes two runs of `solve` or `crosscheck`, or two of `prove`"
+    for words, part in (
+        ("path solve", "path/path.json is a path, with an optimum for each λ; "),
+        ("solve path/path.json", "path/path.json is a path, with an optimum for each λ; "),
+        ("prove solve", "prove/prove.json is about a convex program, and solve/solve.json about a learning problem; "),
+        ("solve prove/certificate", "prove/certificate.json is about a convex program, and solve/solve.json about a "),
+    ):
+        told = run(f"compare {words}")
+        assert told.exit_code == 2
+        assert part in told.stderr
+        assert takes in told.stderr
+    assert run("compare prove prove/certificate.json").exit_code == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
@@ -46,6 +47,19 @@ def test_a_word_is_a_picture_a_letter_and_a_grid_is_one_picture():
     (seen,) = pictures(grid, 1)
     nodes = grid.nodes[25:50].toarray()[:, 0]
     np.testing.assert_allclose(seen.ravel(), (nodes - nodes.min()) / np.ptp(nodes))
+
+
+@pytest.mark.parametrize("told", [True, [8], [[]], [8, {"a": 1}], ["", 8], [8, True], [8, 0], [8.0, 8], "88", {"a": 8}])
+def test_pixels_that_are_no_size_are_no_picture(tmp_path, told):
+    problem = wb.load_problem("toy")(n=9)
+    path = wb.solve(wb.SoftMargin(), problem, gap=1e-2).certificate.save(tmp_path / "certificate")
+    header = json.loads(path.read_text())
+    header["problem"]["pixels"] = told
+    path.write_text(json.dumps(header))
+    assert pictures(load(path)[0].problem, 0) == []
+    for words_ in (["explain", str(path)], ["report", str(path)]):
+        result = CliRunner().invoke(cli, words_)
+        assert result.exit_code == 0, result.output
 
 
 def test_a_sequence_of_words_is_told_in_its_words(tmp_path):

@@ -139,6 +139,26 @@ def test_other_kinds_and_names_are_one_sentence(cutbench):
     assert "is no name; write lower-case words" in cutbench("new", "problem", "My/Words", code=2).stderr
 
 
+@pytest.mark.parametrize("name", ["numpy", "cvxpy", "json", "workbench", "class", "sys"])
+def test_a_name_that_hides_a_module_is_refused(cutbench, name):
+    for kind in ("program", "problem", "learner"):
+        told = cutbench("new", kind, name, code=2).stderr
+        part = "is a word of Python's" if name == "class" else f"{name}.py would hide the Python module {name}"
+        assert part in told
+        assert "choose another NAME." in told
+    assert not list(Path().iterdir())
+
+
+def test_a_file_in_the_place_of_the_folder_is_told_with_the_option(cutbench):
+    Path("f.txt").write_text("mine")
+    for place in ("f.txt", "f.txt/inside"):
+        told = cutbench("new", "program", "my2", "--out", place, code=2).stderr
+        assert f"Cannot write to {place} (" in told
+        assert "choose another folder with --out." in told
+    cutbench("new", "program", "my2", "--out", "made/here")
+    assert "exists; choose another folder" in cutbench("new", "program", "my2", "--out", "made/here", code=2).stderr
+
+
 def test_settings_of_learners():
     assert learners_named(["adagrad"], ["adagrad.step=0.5"])[0].thing.step == 0.5
     for texts, sentence in (

@@ -83,4 +83,7 @@ def test_a_model_no_better_than_the_most_frequent_label_gets_a_hint(tmp_path):
         tmp_path / "run",
     )
     assert "--set intercept=true" in run(*words).stderr
+    stopped = CliRunner().invoke(cli, [*map(str, words), "--max-rounds", "1"])
+    assert stopped.exit_code == 3
+    assert "train error is about" not in stopped.stderr  # it is not at its optimum
     assert "intercept=true" not in run(*words, "--set", "intercept=true").stderr

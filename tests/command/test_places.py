@@ -31,8 +31,8 @@ def cutbench(tmp_path, monkeypatch):
 JUDGE = "crosscheck toy soft-margin --learners bcfw --passes 300 --tolerance 0.01"
 WRITERS = {
     "predict run toy --out new": "choose another file with --out, or replace it by --overwrite",
-    "report run --out new": "choose another file with --out, or replace it by --overwrite",
-    f"{JUDGE} --report new": "choose another file with --report, or replace it by --overwrite",
+    "report run --out new.html": "choose another file with --out, or replace that file by --overwrite",
+    f"{JUDGE} --report new.html": "choose another file with --report, or replace that file by --overwrite",
 }
 
 
@@ -40,11 +40,13 @@ WRITERS = {
 def test_a_file_that_exists_is_replaced_only_on_purpose(words, cutbench):
     cutbench("solve toy soft-margin --out run")
     cutbench(words)
-    Path("new").write_text("mine")
-    assert f"new exists; {WRITERS[words]}." in cutbench(words, code=2).stderr
-    assert Path("new").read_text() == "mine"
+    file = Path(words.split()[-1])
+    file.write_text("mine")
+    foreign = " and was not written by cutbench" * (file.suffix == ".html")
+    assert f"{file} exists{foreign}; {WRITERS[words]}." in cutbench(words, code=2).stderr
+    assert file.read_text() == "mine"
     cutbench(f"{words} --overwrite")
-    assert Path("new").read_text() != "mine"
+    assert file.read_text() != "mine"
 
 
 @pytest.mark.parametrize(
@@ -115,7 +117,7 @@ def test_a_foreign_certificate_is_refused_before_the_work(words, cutbench, monke
     monkeypatch.setattr("workbench.command.solutions.solved", early)
     monkeypatch.setattr("workbench.command.verbs.prove.found_in", early)
     told = cutbench(f"{words} --out F --overwrite", code=2).stderr
-    assert "F/certificate.json exists and is no certificate of ours" in told
+    assert "F/certificate.json exists and is no certificate of ours; choose another folder with --out, or move" in told
     assert Path("F/certificate.json").read_text() == "{}"
 
 
@@ -164,3 +166,57 @@ def test_a_finished_run_with_a_report_can_be_resumed(cutbench):
     Path("page.html").write_text("mine")
     assert "page.html exists and is no page of ours" in cutbench("resume kept", code=2).stderr
     assert json.loads(Path("kept/crosscheck.json").read_text())["learners"]
+
+
+@pytest.mark.parametrize("place", ["zz", "./other/../zz"])
+@pytest.mark.parametrize("file", ["crosscheck.json", "reference.json", "reference.npz", "journal/page.html"])
+def test_a_page_takes_the_place_of_no_file_that_the_run_itself_writes(place, file, cutbench):
+    Path("other").mkdir()
+    told = cutbench(f"{JUDGE} --out zz --report {place}/{file}", code=2).stderr
+    assert f"zz/{file} is written by this very command as its record; name another file with --report." in told
+    assert not Path("zz").exists()
+
+
+@pytest.mark.parametrize("name", ["page.pdf", "page"])
+def test_a_page_is_html_by_its_name_too(name, cutbench):
+    cutbench("solve toy soft-margin --out run")
+    for words in (f"report run --out {name}", f"{JUDGE} --report {name}"):
+        told = cutbench(words, code=2).stderr
+        option = words.split()[-2]
+        assert f"{name} does not end in .html, and the page is HTML; write {option} page.html." in told
+        assert not Path(name).exists()
+    cutbench("report run --out PAGE.HTM")
+
+
+def test_advice_to_overwrite_is_given_only_where_it_is_followed(cutbench):
+    folder = Path("runs/toy-soft-margin")
+    folder.mkdir(parents=True)
+    (folder / "certificate.json").write_text("{}")
+    told = cutbench("solve toy soft-margin", code=2).stderr
+    assert f"{folder}/certificate.json exists and is no certificate of ours; choose another folder with --out" in told
+    assert "--overwrite" not in told
+    (folder / "certificate.json").unlink()
+    cutbench("solve toy soft-margin")
+    np.savez(folder / "learned.npz", X=np.eye(2))
+    Path("mine").mkdir()
+    np.savez("mine/learned.npz", X=np.eye(2))
+    for words, place in (("", folder), (" --out mine", "mine")):
+        told = cutbench(f"solve toy soft-margin{words}", code=2).stderr
+        assert f"{place}/learned.npz exists and was not written by cutbench" in told
+        assert "or replace that file by --overwrite" in told
+    cutbench("solve toy soft-margin --overwrite")
+    cutbench("solve toy soft-margin")
+
+
+@pytest.mark.parametrize("suffix", ["json", "npz"])
+def test_a_certificate_of_a_finished_run_that_was_cut_short_is_written_again(suffix, cutbench):
+    cutbench("solve toy soft-margin --out run")
+    cutbench(f"{JUDGE} --out judged")
+    for run, stem in (("run", "certificate"), ("judged", "reference")):
+        file = Path(run, f"{stem}.{suffix}")
+        file.write_bytes(file.read_bytes()[:20])
+        told = cutbench(f"resume {run}", code=2).stderr
+        assert f"{file}, which this run writes, is damaged; delete it and run `cutbench resume {run}` again." in told
+        file.unlink()
+        cutbench(f"resume {run}")
+        assert "proven" in cutbench(f"verify {run}/{stem}").stdout

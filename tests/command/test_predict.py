@@ -265,6 +265,23 @@ def test_texts_that_were_learned_from_are_told(cutbench):
     assert json.loads(cutbench("predict", "run", "a.tsv", "--json").stdout)["learned_from"] == 8
 
 
+def test_texts_of_another_draw_are_told_with_the_setting_and_the_way_to_read_them(cutbench):
+    labelled_texts()
+    cutbench("solve", "text", "soft-margin", "--set", "path=a.tsv", "--out", "run")
+    fix = (
+        "with which the weights were learned; `cutbench predict run a.tsv` reads all texts there in the words learned."
+    )
+    for words, part in (
+        (("draw=3",), f"draw=3 takes other words than draw=0, {fix}"),
+        (("split=all",), f"split=all takes other words than split=train, {fix}"),
+        (("draw=3", "path=a.tsv"), f"draw=3 takes other words than draw=0, {fix}"),
+        (("min_count=2",), f"min_count=2 takes other words than min_count=1, {fix}"),
+    ):
+        given = [word for each in words for word in ("--set", each)]
+        assert part in cutbench("predict", "run", "text", *given, code=2).stderr
+    cutbench("predict", "run", "a.tsv")
+
+
 def test_a_forged_certificate_is_told(cutbench):
     cutbench("solve", "toy", "soft-margin", "--out", "run")
     assert json.loads(cutbench("predict", "run", "toy", "--json").stdout)["verified"] is True
@@ -290,3 +307,28 @@ def test_data_that_do_not_fit_are_told_with_their_name_and_a_fix(cutbench):
     told = cutbench("predict", "run", "nosuch", code=2).stderr
     assert "no file, folder or problem called nosuch; give a data file" in told
     assert "did you mean the problem iris?" in cutbench("predict", "run", "irs", code=2).stderr
+
+
+def test_numbered_columns_are_not_taken_for_columns_with_names(cutbench):
+    write("a.csv", "height,width,label\n1,5,low\n2,1,low\n5,2,high\n6,4,high\n")
+    cutbench("solve", "a.csv", "soft-margin", "--out", "run")
+    write("a.svm", "low 1:1\nhigh 1:5 2:2\n")
+    told = cutbench("predict", "run", "a.svm", code=2).stderr
+    assert "a.svm numbers its columns, and the weights were learned on columns with names (height, width)" in told
+    assert "give a CSV file with these names." in told
+    write("b.csv", "width,height\n5,1\n")
+    assert cutbench("predict", "run", "b.csv").stdout == "low\n"
+
+
+def test_sequences_for_rows_and_rows_for_sequences_are_told_with_the_kind_of_file(cutbench):
+    write("a.csv", "height,width,label\n1,5,low\n2,1,low\n5,2,high\n6,4,high\n")
+    write("a.conll", "the D\ncat N\nsees V\n\na D\n\ncat N\nsees N\n")
+    cutbench("solve", "a.csv", "soft-margin", "--out", "rows")
+    cutbench("solve", "a.conll", "crf", "--set", "lam=1", "--out", "two")
+    told = cutbench("predict", "rows", "a.conll", code=2).stderr
+    assert "a.conll holds sequences, and the weights were learned on single rows; give a row a sample (.csv)." in told
+    told = cutbench("predict", "two", "a.csv", code=2).stderr
+    assert "a.csv is no file of sequences, which two/certificate.json is about; give CoNLL text (.conll)" in told
+    write("p.csv", PAIRS)
+    cutbench("solve", "pairs", "soft-margin", "--set", "path=p.csv", "--out", "pairs")
+    assert "give pairs (.csv, .tsv, .vw), or a problem." in cutbench("predict", "pairs", "a.conll", code=2).stderr

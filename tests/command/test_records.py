@@ -47,7 +47,7 @@ COMMANDS = {  # each runs in one folder, after those above it
     ],
     "explain": ["explain run"],
     "difficulty": ["difficulty run"],
-    "compare": ["compare run judged", "compare run program"],
+    "compare": ["compare run judged", "compare program program"],
     "report": ["report run"],
     "runs": ["runs ."],
     "predict": ["predict run toy"],

@@ -382,6 +382,28 @@ def test_bytes_behind_the_last_line_are_dropped(copied, best):
     assert b"half a piece" not in (copied / "journal" / ARRAYS).read_bytes()
 
 
+def test_the_advice_on_a_damaged_journal_can_be_followed(copied):
+    lines = copied / "journal" / LINES
+    whole = lines.read_bytes()
+    for number, advice in ((0, "begin the run anew, for that line says"), (1, "to go on from the line before")):
+        parts = whole.splitlines(keepends=True)
+        parts[number] = parts[number].replace(b"{", b"[", 1)
+        lines.write_bytes(b"".join(parts))
+        with pytest.raises(BadInput, match=f"^Line {number + 1} of .*; restore the file, or .*{advice}") as refusal:
+            Journal.resume(copied)
+        assert ("line before" in str(refusal.value)) == (number > 0)
+
+
+@pytest.mark.parametrize(("content", "state"), [(b"", "is empty"), (b'{"kind"', "holds no whole line")])
+def test_a_journal_that_was_emptied_beside_its_record_is_told_as_that(copied, content, state):
+    (copied / "journal" / LINES).write_bytes(content)
+    with pytest.raises(BadInput, match="was ended before it began; solve again"):
+        Journal.resume(copied)
+    (copied / "solve.json").write_text("{}")
+    with pytest.raises(BadInput, match=rf"lines.jsonl {state}, though solve.json beside it came from a run; restore"):
+        Journal.resume(copied)
+
+
 def test_other_files_are_no_journal(tmp_path):
     with pytest.raises(BadInput, match="holds no journal of a run; name the folder that --out named"):
         Journal.resume(tmp_path)

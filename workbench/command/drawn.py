@@ -28,7 +28,7 @@ def pictures(problem: Any, sample: int) -> list[NDArray[np.float64]]:
     from workbench.contracts import Sourced
 
     told = problem.pixels if isinstance(problem, Sourced) else None
-    entries = inputs(problem, sample) if told else None
+    entries = inputs(problem, sample) if is_size(told) else None
     if told is None or entries is None:
         return []
     rows, columns = told
@@ -41,6 +41,11 @@ def pictures(problem: Any, sample: int) -> list[NDArray[np.float64]]:
         return []
     low, high = min(each.min() for each in found), max(each.max() for each in found)
     return [((each - low) / (high - low or 1.0)).reshape(rows, columns) for each in found]
+
+
+def is_size(told: Any) -> bool:
+    """Whether `pixels`, which a certificate may tell, are two whole numbers from 1 on."""
+    return isinstance(told, list) and len(told) == 2 and all(type(each) is int and each > 0 for each in told)
 
 
 def output_picture(problem: Any, sample: int, output: Sequence[int]) -> list[NDArray[np.float64]]:

@@ -2,6 +2,8 @@
 
     the file does not exist                   it is written
     it is read by this very command           refused, with --overwrite, too
+    it is one of the command's other files    refused, with --overwrite, too
+    it is of another format than its name     refused: pages end in .html
     it exists, where the user told            refused, unless --overwrite
     it exists, in a command's default place   replaced if cutbench wrote it, and a line on stderr says so; else refused
 
@@ -11,6 +13,7 @@ that they name, and what the command itself adds as `reading`.
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +26,10 @@ from workbench.registries import is_path
 
 OUTPUTS = ("out", "report")  # the parameters of verbs that name what is written
 RESULTS = ("run", "other", "runs", "result", "certificate")  # and those that name a folder or a file of ours
+PAGES = (".html", ".htm")  # how the names of pages end
+KNOWN = (".json", ".npz", ".html")  # suffixes of files of which we can tell whether cutbench wrote them
 FOLDERS = ("data", "settings")  # and those that name a folder of a user's, all of whose files are read
+LEARNED = "learned.npz"
 NUMBERED = "cutbench-"  # how every format of ours begins
 WRITTEN = "Written by cutbench"  # in the foot of every page
 
@@ -43,10 +49,11 @@ def spare_folder(
     kept_from(folder, overwrite)
     pairs = [each for stem in certificates for each in files_of(folder / stem)]
     told = f"this run replaces the one in {terminal.shown_path(folder)}; --out keeps both"
-    written = [*map(folder.joinpath, names), *pairs]
-    spare(list(dict.fromkeys(written)), "--out", overwrite, told if default else "", what="folder", goods="the run")
+    written = list(dict.fromkeys([*map(folder.joinpath, names), *pairs]))
+    check_unread(written, "--out", what="folder")
     for stem in certificates:
-        spare_files(folder / stem)
+        spare_files(folder / stem, "choose another folder with --out")
+    spare(written, "--out", overwrite, told if default else "", what="folder", goods="the run")
     return folder
 
 
@@ -71,6 +78,29 @@ def spare_file(path: str | Path, option: str, overwrite: bool, reading: Iterable
     return file
 
 
+def spare_page(
+    path: str | Path,
+    option: str,
+    overwrite: bool,
+    reading: Iterable[Path] = (),
+    default: str = "",
+    writing: Iterable[Path] = (),
+) -> Path:
+    """`spare_file` for a page, which is HTML by its name, too.
+
+    writing : other files that the command writes, and folders that it fills
+    """
+    file = terminal.usable_file(path, option)
+    shown = terminal.shown_path(file)
+    check_unread([file], option, reading)
+    if any(below(file, each) for each in writing):
+        raise BadInput(f"{shown} is written by this very command as its record; name another file with {option}.")
+    if file.suffix.lower() not in PAGES:
+        better = terminal.shown_path(file.with_suffix(".html"))
+        raise BadInput(f"{shown} does not end in .html, and the page is HTML; write {option} {better}.")
+    return spare_file(path, option, overwrite, reading, default)
+
+
 def spare(
     files: Iterable[Path],
     option: str,
@@ -85,6 +115,19 @@ def spare(
 
     option : that names another place;  what, goods : what the option names, and what --overwrite replaces, in words
     """
+    held = check_unread(files, option, reading, what)
+    for path in () if overwrite else held:
+        shown, other = terminal.shown_path(path), f"choose another {what} with {option}, or replace"
+        if (default or path.suffix in KNOWN) and not (ours or is_ours)(path):
+            raise BadInput(f"{shown} exists and was not written by cutbench; {other} that file by --overwrite.")
+        if not default:
+            raise BadInput(f"{shown} exists; {other} {goods} by --overwrite.")
+    if held and default and not overwrite:
+        click.echo(f"cutbench: {default}.", err=True)
+
+
+def check_unread(files: Iterable[Path], option: str, reading: Iterable[Path] = (), what: str = "file") -> list[Path]:
+    """Those of the files that exist; `BadInput` if one is no file, or is read by the command that is running."""
     held = [path for path in files if path.exists()]
     for path in held:
         shown = terminal.shown_path(path)
@@ -92,13 +135,7 @@ def spare(
             raise BadInput(f"{shown} is in the way and no file; name another {what} with {option}.")
         if is_read(path, reading):
             raise BadInput(f"{shown} is read by this very command; name another {what} with {option}.")
-        other = f"choose another {what} with {option}, or replace {goods} by --overwrite"
-        if not overwrite and not default:
-            raise BadInput(f"{shown} exists; {other}.")
-        if not overwrite and not (ours or is_ours)(path):
-            raise BadInput(f"{shown} exists and was not written by cutbench; {other}.")
-    if held and default and not overwrite:
-        click.echo(f"cutbench: {default}.", err=True)
+    return held
 
 
 # ── what a command reads ──────────────────────────────────────────────────────────────────────────
@@ -164,8 +201,10 @@ def is_ours(path: Path) -> bool:
     if path.suffix == ".json":
         return is_record(path)
     if path.suffix == ".npz":
-        beside = path.with_suffix(".json"), path.with_name("solve.json")
-        return holds_certificate(path) or any(each.is_file() and is_record(each) for each in beside)
+        if path.name == LEARNED:
+            return holds_learned(path)
+        beside = path.with_suffix(".json")
+        return holds_certificate(path) or (beside.is_file() and is_record(beside))
     return path.suffix == ".html" and is_page(path)
 
 
@@ -180,6 +219,15 @@ def is_record(path: Path) -> bool:
     about = content.get("about")
     told = about.get("format") if isinstance(about, dict) else content.get("format")
     return isinstance(told, str) and told.startswith(NUMBERED)
+
+
+def holds_learned(path: Path) -> bool:
+    """Whether an npz file has arrays of names, as `solve` writes them for what it learned."""
+    try:
+        with zipfile.ZipFile(path) as packed:
+            return any(name.startswith("names_") for name in packed.namelist())
+    except (zipfile.BadZipFile, OSError, ValueError):
+        return False
 
 
 def is_page(path: Path) -> bool:

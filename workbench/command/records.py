@@ -205,12 +205,17 @@ def kind_of(content: Mapping[str, Any]) -> str | None:
 
 def of_certificate(path: Path, header: dict[str, Any]) -> dict[str, Any]:
     """The header of a certificate in the words of a record."""
+    from workbench.proofs.files import writer_of
+
+    again = f"with `{writer_of(header)}`"
     checked(header, {"formulation": {}, "problem": {}, "status": TEXT}, path, "certificate")
     if wrong := next((key for key in ENDS if key not in header or not is_end(header[key])), None):
-        raise BadInput(f"{path} is a damaged certificate, its {wrong!r} is missing or no number; write it again.")
+        raise BadInput(
+            f"{path} is a damaged certificate, its {wrong!r} is missing or no number; write it again {again}."
+        )
     told, problem = header["formulation"], header["problem"]
     if not all(isinstance(each, str) for each in (told.get("name"), problem.get("output"))):
-        raise BadInput(f"{path} is a damaged certificate, it names no formulation; write it again with `solve`.")
+        raise BadInput(f"{path} is a damaged certificate, it names no formulation; write it again {again}.")
     named = {"problem": Path(str(problem.get("name", problem["output"]))).stem, "formulation": told["name"]}
     named |= {key: header[key] for key in INTERVAL} | {"backend": header.get("backend")}
     return named | of_program(path, header) if told["name"] == "program" else named

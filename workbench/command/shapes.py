@@ -2,7 +2,8 @@
 
 A shape is one of
 
-    a tuple of types      a value of one of them; numbers are finite, and True is a number only where bool is named
+    a tuple of types      a value of one of them; numbers are finite, and True is a number only where bool is named;
+                          `Printable` and `Positive` narrow texts and numbers
     [shape]               a list of values of that shape
     Each(shape)           an object whose values have that shape
     {"key": shape}        an object with these fields; a key that ends in ? may be missing; further keys are let be
@@ -33,8 +34,13 @@ class Printable(str):
     """A text without control characters, which could be no part of a file's name and steer a terminal."""
 
 
+class Positive(float):
+    """A number above 0, such as λ, of which figures show the logarithm."""
+
+
 TEXT, MAYBE, NAME = (str,), (str, type(None)), (Printable,)
 REAL = (int, float)
+ABOVE_0 = (*REAL, Positive)
 NUMBER = (*REAL, type(None))
 SWITCH = (bool,)
 ANY_OBJECT: dict[str, Any] = {}
@@ -58,9 +64,11 @@ OWN_RUN = {"seed?": NUMBER, "verdict": TEXT, "excess?": NUMBER, "rule?": TEXT, "
 LEARNER = {"name": NAME, "verdict": TEXT, "reason": TEXT, "history": [[NUMBER]], "causes": [CAUSE], "remarks": [TEXT]}
 LEARNER |= {f"{key}?": NUMBER for key in ("excess", "passes", "seconds", "absolute", "needed", "calls")}
 LEARNER |= {"evidence?": SOME_OBJECT, "runs?": [OWN_RUN], "rule?": TEXT}
-POINT = {"lam": REAL} | {f"{key}?": NUMBER for key in ("lower", "upper", "gap", "train_error", "loss", "low", "high")}
+POINT = {"lam": ABOVE_0} | {
+    f"{key}?": NUMBER for key in ("lower", "upper", "gap", "train_error", "loss", "low", "high")
+}
 CUT = {"sample": REAL, "output": TEXT}
-BREAK = {"lam": REAL, "enters": [CUT], "leaves": [CUT], "active": REAL}
+BREAK = {"lam": ABOVE_0, "enters": [CUT], "leaves": [CUT], "active": REAL}
 PROVEN = {"kind": TEXT, "statement": TEXT, "sizes": Each(REAL), "lower": NUMBER, "upper": NUMBER, "gap": NUMBER}
 PROVEN |= {"because?": [TEXT], "rounded?": [TEXT], "program?": TEXT, "certificate?": MAYBE}
 PROVEN |= {"solution?": SOME_OBJECT, "prices?": SOME_OBJECT, "rows?": [Each((list, dict, *SCALAR))]}
@@ -131,6 +139,8 @@ def fits(value: Any, types: tuple[type, ...]) -> bool:
         return False
     if Printable in types:
         return isinstance(value, str) and value.isprintable()
+    if Positive in types and isinstance(value, int | float):
+        return value > 0
     return isinstance(value, types)
 
 

@@ -80,8 +80,8 @@ class FolderRun:
         records.keep("solve", row | {"settings": self.settings, "history": solution.history}, self.folder)
         largest = float(max(self.data.max_loss, default=0.0))
         terminal.emit(row) if self.as_json else print_solution(row, self.settings, largest)
-        if hint := intercept_hint(self.data, self.settings, row["train_error"]):
-            complain(hint, 0)
+        if row["status"] in SOLVED and (hint := intercept_hint(self.data, self.settings, row["train_error"])):
+            complain(hint, 0)  # of a run that is not at its optimum the error says nothing of lam
         return solution_code(row, remark, self.folder)
 
     def learned(self, solution: Any) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import click
+
 from workbench.errors import BadInput, CutbenchError
 from workbench.registries import build, settings_of
 
@@ -78,6 +80,32 @@ def check_held_back(certificate: Any, header: Mapping[str, Any], data: str, sour
             f"split=train of {data} does not hold the texts that the weights were learned from, so that split=test may "
             "hold some of them; give the path, n and draw that they were learned with."
         )
+
+
+def check_same_words(
+    certificate: Any, header: Mapping[str, Any], data: str, source: Any, asked: dict[str, Any], problem: Any
+) -> None:
+    """`BadInput`, with the settings that are the cause, if a problem of texts counts other words than the weights."""
+    learned, told = certificate.problem, header["problem"].get("settings")
+    both = of_texts(learned) and of_texts(problem) and "split" in settings_of(source)
+    if not both or header["problem"].get("name") != data or not isinstance(told, dict):
+        return
+    if learned.columns == problem.columns:
+        return
+    known = {key: setting.default for key, setting in settings_of(source).items()}
+    mine, theirs = ({key: each.get(key, known[key]) for key in known} for each in (asked, told))
+    if (mine["split"], theirs["split"]) == ("test", "train"):
+        mine["split"] = "train"  # both take the words of split=train
+    here, there = ([f"{key}={each[key]}" for key in known if mine[key] != theirs[key]] for each in (mine, theirs))
+    what = f"{', '.join(here)} takes" if here else f"{data} has"
+    learned_with = (
+        f"{', '.join(there)}, with which the weights were learned" if here else "when the weights were learned"
+    )
+    fix = "give the texts themselves, a folder or a file"
+    if isinstance(asked.get("path"), str):
+        fix = f"`cutbench predict {{}} {asked['path']}` reads all texts there in the words learned"
+    run = click.get_current_context().params.get("result", "RUN")
+    raise BadInput(f"{what} other words than {learned_with}; {fix.format(run)}.")
 
 
 def same_inputs(problem: Any, learned: Any) -> bool:

@@ -93,7 +93,7 @@ def memory_option(command: Callable, default: str | None = None) -> Callable:
 
 
 def overwrite_option(command: Callable) -> Callable:
-    said = "Replace what is there, without a word."
+    said = "Replace files that are already there."
     return click.option("--overwrite", is_flag=True, help=said)(command)
 
 

@@ -337,7 +337,7 @@ def parsed(path: Path) -> tuple[dict[str, Any], list[Entry], str, str, int]:
         checks.append(found[1])
         size += len(line) + 1
     if not records:
-        raise BadInput(f"The run in {path.parent.parent} was ended before it began; solve again.")
+        raise begun_never(path)
     first, *others = records
     if first.pop("kind") != "settings" or first.pop("format", None) != FORMAT:
         raise BadInput(f"{path} is no journal of the format {FORMAT}; solve again.")
@@ -377,10 +377,22 @@ def unsealed(line: bytes, before: str) -> tuple[dict[str, Any], str] | None:
 
 def damaged(folder: Path, line: int, why: str) -> BadInput:
     """Lines are counted from 1 for people, as editors do."""
-    return BadInput(
-        f"Line {line + 1} of {folder / LINES} is damaged ({why}); restore the file, or delete that line and all "
-        f"after it to go on from the line before."
-    )
+    told = f"Line {line + 1} of {folder / LINES} is damaged ({why})"
+    if line == 0:
+        return BadInput(f"{told}; restore the file, or begin the run anew, for that line says what was asked.")
+    return BadInput(f"{told}; restore the file, or delete that line and all after it to go on from the line before.")
+
+
+def begun_never(path: Path) -> BadInput:
+    """That a journal has no whole line; where a record stands beside, the run had begun, and its journal was lost."""
+    run = path.parents[1]
+    if held := sorted(each.name for each in run.glob("*.json")):
+        state = "holds no whole line" if path.stat().st_size else "is empty"
+        return BadInput(
+            f"{path} {state}, though {' and '.join(held)} beside it came from a run; restore the journal, or begin "
+            "the run anew."
+        )
+    return BadInput(f"The run in {run} was ended before it began; solve again.")
 
 
 def lost(folder: Path, why: str) -> BadInput:

@@ -29,7 +29,7 @@ import workbench.command.records as records
 import workbench.command.terminal as terminal
 from workbench.command.continuing import begun, going_on
 from workbench.command.exits import INTERRUPTED, complain
-from workbench.command.places import is_page, spare_file, spare_folder
+from workbench.command.places import is_page, spare_folder, spare_page
 from workbench.command.reporting.contents import write_report
 from workbench.command.solutions import SOLVED, all_settings, resumable, solution_code, solution_record, solved
 from workbench.command.words import (
@@ -94,10 +94,7 @@ def command(
     words = {"problem": problem, "formulation": formulation, "settings": settings, "learners": learners}
     words |= {"learner_set": learner_set, "report": report, "options": options}
     if report is not None:  # refused before anything is computed
-        from workbench.proofs.files import files_of
-
-        kept = () if out is None else (Path(out) / "crosscheck.json", *files_of(Path(out) / records.REFERENCE))
-        spare_file(report, "--report", overwrite, kept)
+        spare_page(report, "--report", overwrite, writing=() if out is None else written(Path(out)))
     if out is None:
         return continued(words, None, as_json)
     stem = Path(records.REFERENCE).stem
@@ -106,6 +103,14 @@ def command(
         nameable(*meant[:2])
         with begun(folder, "crosscheck", words) as journal:
             return continued(words, journal, as_json, meant)
+
+
+def written(folder: Path) -> list[Path]:
+    """What a run writes into its folder besides a page: files, and folders of journals."""
+    from workbench.proofs.files import files_of
+
+    names = ("crosscheck.json", "journal", "solving")
+    return [*map(folder.joinpath, names), *files_of(folder / records.REFERENCE)]
 
 
 def named(words: dict[str, Any]) -> Meant:

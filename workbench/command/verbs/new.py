@@ -13,6 +13,8 @@ that kind's folder of the checkout.
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
+from keyword import iskeyword
 from pathlib import Path
 
 import click
@@ -43,6 +45,7 @@ def command(kind: str, name: str, out: str | None, overwrite: bool, as_json: boo
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
         raise BadInput(f"{name!r} is no name; write lower-case words joined by dashes, e.g. my-{kind}.")
     path = folder_of(kind, out) / f"{name.replace('-', '_')}.py"
+    check_module(path)
     spare([path], "--out", overwrite, what="folder")
     path.write_text(starter(kind, name), encoding="utf-8")
     steps = [each.format(path=terminal.shown_path(path), name=name) for each in NEXT[kind]]
@@ -71,13 +74,30 @@ NEXT = {
 def folder_of(kind: str, out: str | None) -> Path:
     """The folder of the new file."""
     if out is not None:
-        Path(out).mkdir(parents=True, exist_ok=True)
-        return terminal.usable_folder(out)
+        folder = terminal.usable_folder(out)
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
     if kind in ANYWHERE:
         return Path()
     if CHECKOUT is None:
         raise MissingCapability(f"A {kind} is found in a checkout only; clone the repository, or give --out.")
     return CHECKOUT / FOLDERS[kind]
+
+
+def check_module(path: Path) -> None:
+    """`BadInput` if the file's name is a word of Python's, or that of a module, which Python would find no more."""
+    name = path.stem
+    if iskeyword(name):
+        raise BadInput(
+            f"{name!r} is a word of Python's, and no file of that name can be imported; choose another NAME."
+        )
+    try:
+        found = find_spec(name)
+    except (ImportError, ValueError):  # a module that says nothing of its origin
+        found = None
+    origin = None if found is None else found.origin  # None of a folder without files of Python's
+    if origin is not None and Path(origin).resolve() != path.resolve():
+        raise BadInput(f"{path.name} would hide the Python module {name} from programs beside it; choose another NAME.")
 
 
 def starter(kind: str, name: str) -> str:

@@ -34,6 +34,7 @@ import workbench.command.terminal as terminal
 from workbench.command import tested
 from workbench.command.given import outputs_of, placed, weights_for
 from workbench.command.places import spare_file
+from workbench.command.solutions import listed
 from workbench.command.words import certificate_path, json_option, names_problem, overwrite_option, problem_of, verb
 from workbench.data.loading import load_problem
 from workbench.errors import BadInput, MissingCapability, counted, printed
@@ -67,6 +68,8 @@ def command(result: str, data: str, settings: tuple[str, ...], out: str | None, 
     click.get_current_context().meta[PROVEN] = tested.proven(path)
     if isinstance(certificate.problem, DyadicPairs) and is_path(data) and Path(data).suffix in (*SHEETS, NAMED):
         return of_pairs(certificate, data, settings, as_json)
+    if isinstance(certificate.problem, DyadicPairs):
+        check_holds(certificate, path, data)
     if isinstance(certificate.problem, Multiclass) and holds_texts(certificate, data):
         none_given(settings, data)
         return of_texts(certificate, data, as_json)
@@ -78,12 +81,7 @@ def command(result: str, data: str, settings: tuple[str, ...], out: str | None, 
     if isinstance(certificate.problem, Chain) and is_path(data) and holds_sequences(Path(data)):
         none_given(settings, data)
         return of_sequences(certificate, data, as_json)
-    if isinstance(certificate.problem, Chain) and is_path(data) and Path(data).suffix == ".npz":
-        raise BadInput(f"{data} has no offsets, and {path} is about sequences; say with offsets where each starts.")
-    if is_path(data) and Path(data).suffix not in (".py", ".npz"):
-        raise MissingCapability(
-            f"{path} is about {type(certificate.problem).__name__} outputs, which tables cannot hold; give a problem."
-        )
+    check_holds(certificate, path, data)
     return of_problem(certificate, header, data, settings, as_json)
 
 
@@ -95,6 +93,28 @@ def check_data(data: str) -> None:
             f"; did you mean the problem {near[0]}?" if near else "; give a data file, a folder of texts, or a problem."
         )
         raise BadInput(f"There is no file, folder or problem called {data}{hint}")
+
+
+def check_holds(certificate: Any, path: Path, data: str) -> None:
+    """Refuse a data file of another kind than the weights take; `path` is their certificate."""
+    from workbench.outputs.chain import Chain
+    from workbench.outputs.dyads import DyadicPairs
+    from workbench.outputs.linear import Linear
+
+    suffix = Path(data).suffix.lower() if is_path(data) else ".py"
+    if isinstance(certificate.problem, Chain) and suffix == ".npz":
+        raise BadInput(f"{data} has no offsets, and {path} is about sequences; say with offsets where each starts.")
+    if suffix in (".py", ".npz"):
+        return
+    if isinstance(certificate.problem, Chain):
+        raise BadInput(
+            f"{data} is no file of sequences, which {path} is about; give CoNLL text (.conll), or an npz with offsets."
+        )
+    takes = {DyadicPairs: "pairs (.csv, .tsv, .vw)", Linear: "a file of Vowpal Wabbit's format (.vw)"}
+    file = next((f"{each}, or " for kind, each in takes.items() if isinstance(certificate.problem, kind)), "")
+    raise MissingCapability(
+        f"{path} is about {type(certificate.problem).__name__} outputs, which {data} cannot hold; give {file}a problem."
+    )
 
 
 def none_given(settings: tuple[str, ...], data: str) -> None:
@@ -114,13 +134,13 @@ def of_table(certificate: Any, header: Mapping[str, Any], data: str, settings: t
     from workbench.data.tables.sheet import words_in
 
     if holds_sequences(Path(data)):
-        raise BadInput(
-            f"{data} holds sequences, and the weights were learned on single rows; leave its offsets out to predict "
-            "each position by itself."
-        )
+        alone = Path(data).suffix.lower() == ".npz"
+        fix = "leave its offsets out to predict each position by itself" if alone else "give a row a sample (.csv)"
+        raise BadInput(f"{data} holds sequences, and the weights were learned on single rows; {fix}.")
 
     if Path(data).suffix.lower() not in (*SHEETS, ".npz"):
         none_given(settings, data)
+        check_numbered(certificate, data)
 
     def table_in(label: str | None = None, fill: Literal["mean"] | None = None) -> Any:
         return read(
@@ -156,6 +176,20 @@ def of_table(certificate: Any, header: Mapping[str, Any], data: str, settings: t
     y = table.y if table.y is None or problem.classes.dtype.kind != "U" else table.y.astype(str)
     place = f", {table.label}" if table.label else ""
     return of_rows(certificate, divided(X, scales), y, data, as_json, table.remark, place, table.labelled)
+
+
+def check_numbered(certificate: Any, data: str) -> None:
+    """Refuse a file that has numbers for its columns where the weights were learned on columns with names."""
+    from workbench.data.readers import FORMATS
+    from workbench.data.tables import svmlight
+
+    names = certificate.problem.columns
+    if isinstance(names, list) and names and FORMATS.get(Path(data).suffix.lower()) is svmlight.read:
+        raise BadInput(
+            f"{data} numbers its columns, and the weights were learned on columns with names "
+            f"({listed([printed(str(each)) for each in names])}), so that a number may mean another column; give a CSV "
+            "file with these names."
+        )
 
 
 def holds_texts(certificate: Any, data: str) -> bool:
@@ -298,6 +332,7 @@ def of_problem(certificate: Any, header: Mapping[str, Any], data: str, settings:
     with terminal.stdout_kept():
         tested.check_held_back(certificate, header, data, source, asked)
         problem = problem_of(build(source, asked), data)
+    tested.check_same_words(certificate, header, data, source, asked, problem)
     return of_outputs(certificate, problem, data, as_json)
 
 

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 @overwrite_option
 @json_option
 def command(run: str, out: str | None, overwrite: bool, as_json: bool) -> int:
-    from workbench.command.places import spare_file
+    from workbench.command.places import spare_page
     from workbench.command.records import run_at
     from workbench.command.reporting.contents import write_report
 
     found = run_at(run)
     place = found.path.with_name(page_name(run, found)) if out is None else Path(out)
     told = "" if out is not None else f"this page replaces the one in {terminal.shown_path(place)}; --out keeps both"
-    page = spare_file(place, "--out", overwrite, read_for(found), told)
+    page = spare_page(place, "--out", overwrite, read_for(found), told)
     with terminal.stdout_kept(), terminal.status(f"{found.path}: verifying …"):
         write_report(found.path, page)
     told = {"kind": found.kind, "record": terminal.shown_path(found.path), "report": terminal.shown_path(page)}

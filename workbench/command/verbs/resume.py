@@ -13,11 +13,13 @@ from typing import Any
 
 import click
 
+import workbench.command.terminal as terminal
 from workbench.command.exits import complain
-from workbench.command.solutions import FolderRun, resumable
+from workbench.command.records import REFERENCE
+from workbench.command.solutions import FolderRun, installed_backends, resumable
 from workbench.command.words import data_option, json_option, limits, problem_of, short_name, verb
 from workbench.data.loading import load_problem
-from workbench.errors import MissingCapability
+from workbench.errors import BadInput, MissingCapability
 from workbench.registries import build, is_path, registry
 
 
@@ -45,14 +47,31 @@ def command(
     given = {key: value for key, value in limits(gap, time_limit, max_rounds).items() if value is not None}
     with resumable(Path(run)), Journal.resume(run) as journal:
         if (verb := described(journal)) != "solve":
+            check_certificates(Path(run), [Path(REFERENCE).stem] if verb == "crosscheck" else [])
             return go_on(journal, verb, time_limit, as_json)
+        every = journal.settings["options"]["backend"] == "all"
+        check_certificates(Path(run), [name.lower() for name in installed_backends()] if every else ["certificate"])
         again, workers = continued(run, journal, as_json), {"parallel": parallel, "threads": threads}
         options = journal.settings["options"] | given | workers
         if journal.finished and (gap is None or gap >= journal.entries[-1].numbers.get("gap", 0)):
             complain(f"the run in {run} is finished; this is its result.", 0)
-        if options["backend"] == "all":
+        if every:
             return again.by_all(options, journal)
         return again.by_one(options | {"journal": journal})
+
+
+def check_certificates(run: Path, stems: list[str]) -> None:
+    """`BadInput` before the work if a file in the place of a certificate of this run is none, as if cut short."""
+    from workbench.proofs.files import calls_itself_certificate, files_of, holds_certificate
+
+    for stem in stems:
+        for path, sound in zip(files_of(run / stem), (calls_itself_certificate, holds_certificate), strict=True):
+            if path.exists() and not sound(path):
+                shown = terminal.shown_path(run)
+                raise BadInput(
+                    f"{terminal.shown_path(path)}, which this run writes, is damaged; delete it and run `cutbench "
+                    f"resume {shown}` again."
+                )
 
 
 def continued(run: str, journal: Any, as_json: bool) -> FolderRun:

@@ -87,9 +87,7 @@ class Wrapped:
         at = self.chosen(X, y, np.random.default_rng(rng))
         estimator = self.made(self.translated(float(formulation.lam), n), budget, rng)
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # of limits on iterations, and of settings on their way out
+            warnings.simplefilter("ignore")  # of limits on iterations, and of settings on their way out
             estimator.fit(X[at], y[at], sample_weight=shares[at])
         coef = np.zeros((len(problem.classes) if self.kind == "multiclass" else 1, X.shape[1]))
         coef[estimator.classes_ if self.kind == "multiclass" else [0]] = coefficients(estimator)
