@@ -47,6 +47,36 @@ OTHER = {  # doors that know their argument by its kind, and say of which kind i
     "infeasible": (lambda s: wb.infeasible(PROBLEM), r"A cp\.Problem is wanted, not Multiclass"),
     "Separation": (lambda s: wb.Separation(PROBLEM), "lam is <Multiclass"),
     "judge with a program": (lambda s: wb.judge(wb.BCFW(), cp.Problem(cp.Minimize(cp.Variable()))), "not a Problem"),
+    "solve with a name": (
+        lambda s: wb.solve("soft-margin", PROBLEM),
+        r"give solve a formulation such as SoftMargin\(\)",
+    ),
+    "path of a solution": (
+        lambda s: wb.path(s, PROBLEM),
+        r"^Solution cannot be solved; give path a formulation such as SoftMargin\(\)\.",
+    ),
+    "race with a solution": (
+        lambda s: wb.race(SOFT, PROBLEM, s),
+        r"are a Solution; give a list .* \[\"bcfw\", \"solve",
+    ),
+    "race with nobody": (
+        lambda s: wb.race(SOFT, PROBLEM, ["nope"]),
+        "no method called 'nope'; known: .*bcfw, .*cvxpy, .*one-slack, .*solve",
+    ),
+    "race with a number": (lambda s: wb.race(SOFT, PROBLEM, [3]), "no method called '3'; known: "),
+    "tables of a solution": (
+        lambda s: wb.tables(s),
+        r"not a Solution; give its path, or pandas\.DataFrame\(solution\.history\)",
+    ),
+    "tables of a number": (lambda s: wb.tables(3), r"not a int; give its path\."),
+    "crosscheck of other blocks": (
+        lambda s: wb.crosscheck({"v": np.zeros(9)}, s),
+        "The weights are a dict of v; give one flat array, such as theta_flat, or a dict of exactly w",
+    ),
+    "crosscheck of a short block": (
+        lambda s: wb.crosscheck({"w": np.zeros(4)}, s),
+        "The block w of the weights has 4 entries; give 9",
+    ),
 }
 
 
@@ -83,6 +113,33 @@ def test_settings_of_another_kind_are_refused(door, solution):
 
 def test_whole_floats_are_checkpoints():
     assert wb.run(wb.BCFW(), SOFT, PROBLEM, passes=4, checkpoints=np.array([2.0, 4.0])).passes.tolist() == [2, 4]
+
+
+# ── θ as the dict of its blocks ───────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_weights_may_be_a_dict_of_the_blocks_of_a_solution(intercept):
+    found = wb.solve(wb.SoftMargin(lam=0.5, intercept=intercept), PROBLEM)
+    theta = dict(reversed(found.theta.items()))
+    assert wb.crosscheck(theta, found).verdict == "agrees"
+    assert wb.crosscheck([(1, theta), (2, theta)], found).verdict == "agrees"
+    answers = (
+        lambda budget: theta,
+        lambda budget: (theta, {"objective": found.upper}),
+        lambda budget: {"weights": theta, "passes": budget},
+        lambda budget: [(k + 1, theta) for k in range(budget)],
+        lambda budget: (theta for _ in range(budget)),
+    )
+    for answer in answers:
+        judged = wb.judge(lambda p, f, budget, rng, a=answer: a(budget), found, passes=3, audit=False)
+        assert judged.verdict == "agrees"
+
+
+def test_a_fit_that_returns_other_blocks_is_told_which_there_are(solution):
+    judged = wb.judge(lambda p, f, budget, rng: {"v": 1.0}, solution, audit=False)
+    assert judged.verdict == "failed"
+    assert "has no weights, only v; add them, as one flat array or as a dict of w" in judged.reason
 
 
 # ── watch with a reference ────────────────────────────────────────────────────────────────────────
@@ -136,6 +193,32 @@ def test_an_estimator_is_told_how_to_be_a_learner(built, solution):
         told = rf"{kind.__name__} is an estimator, whose fit takes X and y.*; wrap it in a function fit\(problem"
         with pytest.raises(BadInput, match=told):
             wb.judge(kind() if built else kind, solution)
+
+
+def test_an_estimator_with_a_kernel_is_told_that_it_learns_no_weights(solution):
+    from sklearn.svm import SVC
+
+    with pytest.raises(BadInput, match=r"with kernel='linear', since kernel='rbf' learns no weights\."):
+        wb.judge(SVC(), solution)
+    with pytest.raises(BadInput, match=r"such as c = SVC\(\)\.fit"):
+        wb.judge(SVC(kernel="linear"), solution)
+
+
+def test_the_weights_of_an_estimator_of_two_labels_are_what_the_sentence_says():
+    from sklearn.svm import LinearSVC
+
+    two = wb.Multiclass(PROBLEM.X, np.arange(12) % 2)
+    reference = wb.solve(SOFT, two)
+    with pytest.raises(BadInput, match=r"for two labels np\.concatenate\(\[-c\[0\] / 2, c\[0\] / 2\]\)"):
+        wb.judge(LinearSVC(), reference)
+
+    def fit(problem, formulation, budget, rng):
+        C = 2 / (formulation.lam * problem.n_samples)
+        svm = LinearSVC(C=C, loss="hinge", fit_intercept=False, tol=1e-8, max_iter=10**6, random_state=0)
+        c = svm.fit(problem.X, problem.labels).coef_
+        return np.concatenate([-c[0] / 2, c[0] / 2])
+
+    assert wb.judge(fit, reference, tolerance=1e-3, audit=False).verdict == "agrees"
 
 
 def test_an_estimator_wrapped_as_told_is_judged(solution):

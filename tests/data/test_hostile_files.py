@@ -446,6 +446,51 @@ def test_targets_are_refused_in_one_sentence(targets):
         wb.Linear(np.eye(2), targets)
 
 
+ROWS = np.random.default_rng(0).normal(size=(12, 3))
+CLASSES = np.arange(12) % 3
+MISUSED = {
+    "swapped": ((CLASSES, ROWS), r"X has shape \(12,\) and y has shape \(12, 3\), as if swapped; write {}\(X, y\)"),
+    "one column": ((ROWS[:, 0], CLASSES), r"X has shape \(12,\), .*give X\.reshape\(-1, 1\)\."),
+    "one column as a list": ((ROWS[:, 0].tolist(), CLASSES.tolist()), r"give X\.reshape\(-1, 1\)\."),
+    "a column of labels": ((ROWS, CLASSES[:, None]), r"y has shape \(12, 1\); give one label per row, y\.ravel\(\)\."),
+    "no labels": ((ROWS, None), "y is None; give a label for each row of X"),
+    "no rows": ((None, CLASSES), r"X is None; give an \(n, p\) array"),
+}
+
+
+@pytest.mark.parametrize("kind", [wb.Multiclass, wb.Linear])
+@pytest.mark.parametrize("misuse", MISUSED)
+def test_misused_arguments_are_told_with_their_fix(misuse, kind):
+    given, told = MISUSED[misuse]
+    with pytest.raises(BadInput, match=told.replace("{}", kind.__name__)):
+        kind(*given)
+
+
+@pytest.mark.parametrize("labels", [["a", 1] * 6, np.array(["a", 1] * 6, object), ("a", 1.5) * 6, ["a", True] * 6])
+def test_labels_that_mix_texts_and_numbers_are_refused(labels):
+    with pytest.raises(BadInput, match=r"The labels mix texts and numbers, 'a' and .*; write all as texts, \[str\(k\)"):
+        wb.Multiclass(ROWS, labels)
+
+
+def test_a_number_that_is_none_among_texts_is_a_missing_label():
+    with pytest.raises(BadInput, match="The label of sample 1 is missing"):
+        wb.Multiclass(ROWS, ["a", float("nan"), "b"] * 4)
+
+
+def test_rows_alone_and_labels_of_one_kind_stay_allowed():
+    assert wb.Multiclass(ROWS, ["a", "b"] * 6).classes.tolist() == ["a", "b"]
+    assert wb.Multiclass(ROWS, np.array(["a", "b"] * 6, object)).classes.tolist() == ["a", "b"]
+    assert wb.Linear(ROWS[0], [1.0]).n_samples == 1
+    assert wb.Multiclass(ROWS[:, :1], [0, 1.5] * 6).n_inputs == 1
+
+
+@pytest.mark.parametrize("kind", [wb.Multiclass, wb.Linear])
+def test_fewer_columns_to_predict_are_told_with_their_fix(kind):
+    problem = kind(ROWS, np.where(CLASSES == 1, 1, -1))
+    with pytest.raises(BadInput, match="have 2 columns but the weights were learned on 3; give those"):
+        problem.predict(np.zeros(problem.n_features), ROWS[:, :2])
+
+
 # ── right answers ─────────────────────────────────────────────────────────────────────────────────
 
 

@@ -165,7 +165,12 @@ def test_tables_of_labelled_texts_name_the_command_that_reads_them(file):
         shown = f"'{path}'" if " " in name else path
         assert f"`cutbench solve text FORMULATION --set path={shown}`" in str(caught.value), content
         assert "\n" not in str(caught.value)
+    for content in ("a\tgood\nb\tbad\n", "a\tgood car\nb\t\nb\tbad\n"):  # of a word, and without
+        with pytest.raises(BadInput, match=r"lines label<TAB>text are read by `cutbench solve text FORMULATION --set"):
+            data_problem(file("short.txt", content))()
     for name, content in (
+        ("a.txt", "good\nbad\n"),
+        ("a.txt", "a\tgood 3\nb\tbad\n"),
         ("a.txt", "1\t1:0.5 2:x\n2\t1:0.25 2:1\n"),
         ("a.tsv", "a\tb\n1.5\t2.5\n2.5\t0.5\n"),
         ("a.tsv", "red\tbig\nblue\tsmall\ngreen\ttiny\n"),
@@ -446,6 +451,57 @@ def test_all_that_a_file_needs_is_said_at_once(file):
         "such cells, and inputs are numbers; say --set drop=name (its words all differ), --set one_hot=ward (a column "
         "of 0 and 1 a word), --set fill=mean."
     )
+
+
+@pytest.mark.parametrize("cell", ["inf", "-inf", "1e999", '"1,234.5"'])
+def test_cells_that_are_no_finite_numbers_are_said_with_those_without_a_value(cell, file):
+    path = file("a.csv", f"a,b,label\n1,nan,x\n1,2,y\n3,{cell},x\n{cell},2,y\n")
+    shown = cell.strip('"')
+    with pytest.raises(BadInput) as caught:
+        data_problem(path)()
+    assert str(caught.value) == (
+        f"{path} line 2: column b is 'nan', a missing value and line 4: column b is {shown!r}, one of 2 such cells, "
+        "and inputs are numbers; say --set fill=mean, and write finite numbers with points in line 4 and the like."
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "place"),
+    [
+        ("a.csv", "a,b,label\n\n1,2,x\n3,{},y\n-1,{},x\n", "line 4: column b"),
+        ("a.csv", "x,1,2\ny,3,{}\n", "line 2: column 3"),
+        ("a.svm", "# two\n1 1:1 2:2\n2 1:3 2:{}\n", "line 3: feature 2"),
+    ],
+)
+@pytest.mark.parametrize("value", ["1e308", "-1e308", "1e101"])
+@pytest.mark.filterwarnings("error")
+def test_numbers_too_large_to_compute_with_are_named_by_their_line_and_can_be_scaled(name, content, place, value, file):
+    path = file(name, content.format(value, "-1e308"))
+    with pytest.raises(BadInput) as caught:
+        data_problem(path)()
+    assert str(caught.value) == (
+        f"{path} {place} is {float(value):.3g}, sums of such squares overflow; rescale the data, as by --set "
+        "scale=largest, or repair the entry."
+    )
+    found = data_problem(path)(scale="largest")
+    assert np.abs(found.X.data).max() == 1
+    assert max(found.scales) == max(abs(float(value)), 1e308 if "csv" in name and "label" in content else 0)
+
+
+def test_numbers_too_large_in_an_archive_are_named_by_their_sample(tmp_path):
+    np.savez(tmp_path / "a.npz", X=np.array([[1.0, 2.0], [3.0, 1e200]]), y=[0, 1])
+    with pytest.raises(BadInput, match=r"a\.npz sample 2: feature 2 is 1e\+200, sums of such squares overflow"):
+        data_problem(tmp_path / "a.npz")()
+
+
+def test_a_label_that_cannot_be_printed_is_named_by_its_line(file, tmp_path):
+    with pytest.raises(BadInput, match=r"a\.csv line 4: the label 'x\\ny' has unprintable characters; remove them"):
+        data_problem(file("a.csv", 'a,label\n\n1,"x\ny"\n2,z\n'))()
+    with pytest.raises(BadInput, match=r"a\.svm line 3: the label '.*' has unprintable characters"):
+        data_problem(file("a.svm", "# words\nz 1:2\n\x1b[2J 1:2\n"))()
+    np.savez(tmp_path / "a.npz", X=np.eye(2), y=["a", "\x1b"])
+    with pytest.raises(BadInput, match=r"a\.npz sample 2: the label '.*' has unprintable characters"):
+        data_problem(tmp_path / "a.npz")()
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,13 @@ def test_every_text_is_learned_from_or_tested_on(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [("a\tb\nno tab here\n", "Line 2 of"), ("", "holds no texts"), ("a\tx\na\ty\n", "one label only")],
+    [
+        ("a\tb\nc\t\n", r"Line 2 of .*a\.tsv has the label 'c' and no text; write the text behind the tab, or remove"),
+        ("a\tb\nno tab here\n", r"Line 2 of .* is not of the form label<TAB>text"),
+        ("a\tb\n\tno label\n", r"Line 2 of .* is not of the form label<TAB>text"),
+        ("", "holds no texts"),
+        ("a\tx\na\ty\n", "one label only"),
+    ],
 )
 def test_faulty_files_are_one_sentence(content, said, tmp_path):
     (tmp_path / "a.tsv").write_text(content)
@@ -150,6 +156,17 @@ def test_words_with_umlauts_are_learned_and_predicted(tmp_path, monkeypatch):
     assert run(cli, ["predict", "m", "new.txt"]).stdout.split() == ["y", "x", "y"]
 
 
+def test_empty_files_are_counted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(Path("news"))
+    before = wb.read_texts("news").remark
+    Path("news/cars/0").write_text(" \n")
+    Path("news/space/0").write_text("")
+    found = wb.read_texts("news")
+    assert found.remark == f"2 texts without a word, first news/cars/0; {before}"
+    assert "2 texts without a word" in load_problem("text")(path="news").reading
+
+
 def test_texts_in_another_encoding_are_told(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     written(Path("news"))
@@ -194,7 +211,9 @@ def test_weights_of_other_words_are_refused(tmp_path, monkeypatch):
     assert run(cli, ["verify", "a"]).exit_code == 0
     assert run(cli, ["predict", "a", "text", "--set", "path=a.tsv"]).exit_code == 0
     (tmp_path / "c.tsv").write_text("p\tgood day\nq\tbad day\n" * 5)
-    for name, said in (("b", "'but' where 'bad' was learned"), ("c", "'p' where 'x' was learned")):
+    way = "`cutbench predict a b.tsv` reads all texts there in the words learned"
+    for name, said in (("b", f"path=b.tsv takes other words than path=a.tsv, with which the weights were learned; {way}"),
+                       ("c", "'p' where 'x' was learned")):  # fmt: skip
         refused = run(cli, ["predict", "a", "text", "--set", f"path={name}.tsv"])
         assert refused.exit_code == 2
         assert said in refused.stderr

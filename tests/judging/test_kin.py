@@ -5,8 +5,10 @@ from __future__ import annotations
 from contextlib import contextmanager
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+import workbench as wb
 from workbench.judging import kin
 from workbench.judging.reports import Report
 from workbench.judging.seeds import Run
@@ -137,10 +139,14 @@ def test_a_relation_that_does_not_hold_accuses(verdict, monkeypatch):
     relate(monkeypatch, kind("one"), kind("two"), kind("three"))
     bad = Verdict(verdict, 0.25, "It is WRONG.", {"there": 1.0}, "drift")
     monkeypatch.setattr(kin, "described", lambda name, reference, changed: f"a copy of {changed.name}")
+    monkeypatch.setattr(kin, "read_by", lambda name, reference, changed: f"what {name} changes")
     stand = Stand([said(), bad])
     found = relatives(stand)
     assert (found.verdict, found.excess, found.rule) == (DISAGREES, 0.25, "relation: two")
-    assert found.reason == "On a copy of two (relation two): it is WRONG."
+    assert found.reason == (
+        "On a copy of two (relation two): it is WRONG. It agrees on the problem itself (excess 5.0e-01); let `fit` "
+        "read what two changes, or judge it on this problem alone by audit=False of `judge`."
+    )
     assert found.evidence == {"own": 0.5, "there": 1.0}
 
 
@@ -233,3 +239,26 @@ def test_the_remark_on_who_ignores_what_is_new_or_fails(verdict, ends, monkeypat
     assert relatives(stand).evidence["relations"] == 1
     (remark,) = stand.remarks
     assert f"a copy of this problem with sample weights (relation split), and the learner {ends};" in remark
+
+
+def test_who_does_not_agree_on_the_problem_itself_is_not_said_to(monkeypatch):
+    relate(monkeypatch, kind("two"))
+    monkeypatch.setattr(kin, "described", lambda name, reference, changed: "a copy")
+    found = kin.judged_on_relatives(Stand([said(DISAGREES)]), said(NOT_CONVERGED), 12, 7, TOLERANCE, Allowance())
+    assert found.reason == "On a copy (relation two): it disagrees."
+
+
+def test_a_learner_with_settings_of_its_own_is_told_what_to_read():
+    """One that knows λ and n by heart is right on the problem, and wrong where every sample is listed twice."""
+    problem = wb.Multiclass(np.random.default_rng(0).normal(size=(12, 3)), np.arange(12) % 3)
+    solution = wb.solve(wb.SoftMargin(lam=0.5), problem)
+    found = wb.judge(lambda problem, formulation, budget, rng: solution.theta_flat, solution, audit=True)
+    assert (found.verdict, found.rule.split(":")[0]) == (DISAGREES, "relation")
+    assert "It agrees on the problem itself (excess" in found.reason
+    assert "audit=False of `judge`." in found.reason
+    assert kin.read_by("duplicate", *both(lam=0.5, gone=0.25)) == "`formulation.lam` and `problem.n_samples`"
+    assert kin.read_by("permute", *both(lam=0.5, gone=0.5)) == "all of the `problem` that it is given"
+
+
+def both(lam, gone):
+    return [SimpleNamespace(formulation=SimpleNamespace(lam=each, other=1)) for each in (lam, gone)]

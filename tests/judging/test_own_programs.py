@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from workbench.errors import BadInput, MissingCapability
+from workbench.judging import programs
 from workbench.judging.programs import (
     TERMS,
     Ends,
     Missed,
+    at_proven,
     checkpoints,
     crosscheck_program,
     judged,
@@ -30,6 +32,7 @@ from workbench.judging.programs import (
     terms_of,
     units,
 )
+from workbench.judging.terms import reach
 from workbench.programs.compiled import compiled
 
 
@@ -300,37 +303,143 @@ def test_a_constant_next_to_nothing_is_measured_in_a_thousandth_of_that_unit(val
     assert wb.crosscheck([1.0, value], problem).verdict == verdict
 
 
+ZERO_GOALS = {  # optima of 0, of the goals' sums and squares
+    "linear": lambda x: x[0] + 2 * x[1] + 3 * x[2],
+    "squares": lambda x: cp.sum_squares(x),
+    "norm": lambda x: cp.norm1(x),
+}
+
+
+def at_zero(goal, offset, rows=(1.0,) * 4, objective=1.0, unit=(1.0,) * 3):
+    """The verdict on values of three variables that are all 0 at the optimum, each told in a unit of its own.
+
+    The third has no constraint with a number, and is tied to the second.
+    """
+    x = [cp.Variable(name=name) for name in "abc"]
+    own, (a, b, c, d) = [each / u for each, u in zip(x, unit, strict=True)], rows
+    constraints = [a * own[0] + 2 * a * own[1] <= 4 * a, b * own[0] >= 0, c * own[1] >= 0, d * own[1] >= d * own[2]]
+    constraints += [cp.SOC(cp.Constant(3.0), cp.hstack([own[0], own[1]])), own[2] >= 0]
+    problem = cp.Problem(cp.Minimize(objective * ZERO_GOALS[goal](cp.hstack(own))), constraints)
+    return wb.crosscheck({each: u * v for each, u, v in zip(x, unit, offset, strict=True)}, problem)
+
+
+NEAR_ZERO = st.sampled_from([-1e-2, -1e-6, 0.0, 1e-9, 1e-6, 5e-3, 5e-2, 1.0])
+
+
+@pytest.mark.parametrize("goal", ZERO_GOALS)
+@settings(max_examples=6, deadline=None, phases=SEARCH)
+@given(st.tuples(*[NEAR_ZERO] * 3), st.lists(POWERS, min_size=4, max_size=4), POWERS, st.tuples(*[POWERS] * 3))
+def test_the_verdict_at_0_does_not_change_with_the_unit_of_any_single_variable(goal, offset, rows, objective, unit):
+    plain, other = at_zero(goal, offset), at_zero(goal, offset, rows, objective, unit)
+    assume(max(each.evidence["reference_gap"] for each in (plain, other)) < 1e-7)
+    assert (plain.verdict, plain.rule) == (other.verdict, other.rule)
+    assert other.excess == pytest.approx(plain.excess, rel=1e-3, abs=1e-6)
+    assert other.evidence["violation"] == pytest.approx(plain.evidence["violation"], rel=1e-3, abs=1e-12)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize(("off", "agrees"), [(1e-9, True), (5e-2, False)])
+@pytest.mark.parametrize("goal", ["linear", "squares"])
+def test_at_an_optimum_of_0_the_rows_say_what_is_large(goal, off, agrees, unit):
+    x = cp.Variable(3, name="x")
+    rows = A_ROWS[:2] @ (x / unit) <= [4, 6]
+    found = wb.crosscheck(np.full(3, off * unit), cp.Problem(cp.Minimize(ZERO_GOALS[goal](x / unit)), [rows, x >= 0]))
+    assert found.verdict == ("agrees" if agrees else "not converged")
+    assert found.rule == ("optimum" if agrees else "history")
+
+
+def test_a_variable_without_a_unit_is_named():
+    x = cp.Variable(2, name="speed")
+    alone = cp.Problem(cp.Minimize(cp.sum_squares(x)))
+    told = "no constraint gives speed a unit, so state it in units of about 1"
+    assert told in wb.crosscheck(np.full(2, 1e-3), alone).reason
+    tied = cp.Problem(cp.Minimize(cp.sum_squares(x)), [x <= 5])
+    assert "gives" not in wb.crosscheck(np.full(2, 1e-3), tied).reason
+
+
+def test_the_sizes_that_rows_give_a_variable():
+    x, y = cp.Variable(2, name="x"), cp.Variable(name="y")
+    none = {x.id: 0.0, y.id: 0.0}
+
+    def size(*constraints, known=none, of=x):
+        return reach(constraints, of, known)
+
+    assert size(x >= 0) is size() is size(y <= 4) is size(cp.exp(x) <= 4) is None
+    assert size(x <= [4, 6]) == size(x >= [-4, 0]) == pytest.approx(4)
+    assert size(x[0] + 3 * x[1] <= 8, x <= 5) == pytest.approx(2)
+    assert size(1e-30 * x <= 4) == pytest.approx(4e30)
+    assert size(cp.sum_squares(x) <= 8) == pytest.approx(2, rel=1e-5)
+    assert size(cp.norm(x) <= np.sqrt(8) * 1e-9) == pytest.approx(2e-9, rel=1e-5)
+    assert size(x <= [1e-17, 1.0]) == pytest.approx(1), "a constant that is 0 but for rounding"
+    assert size(x <= 3 * y, known=none | {y.id: 2.0}) == pytest.approx(6)
+    bounded = cp.Variable(2, name="z", bounds=[[0.0, -3.0], [np.inf, 9.0]])
+    assert reach([], bounded, {bounded.id: 0.0}) == 3
+
+
+def test_a_point_that_is_0_but_for_noise_gives_no_unit():
+    x, y = cp.Variable(3, name="x"), cp.Variable(2, name="y")
+    problem = cp.Problem(cp.Minimize(cp.norm(x) + cp.sum(y)), [A_ROWS @ x <= [4, 6, 6], y >= 0.3])
+    made, proof = compiled(problem), wb.prove(problem)
+    assert 0 < np.abs(at_proven(problem, made, proof)[x.id]).max() < 1e-9
+    assert units(problem, made, proof) == ({x.id: pytest.approx(1), y.id: pytest.approx(0.3)}, ())
+
+
+def test_a_variable_beside_the_objective_has_the_unit_of_its_point():
+    x, y = cp.Variable(name="x"), cp.Variable(name="y")
+    problem = cp.Problem(cp.Minimize(x), [x >= 1, y >= 7, y <= 9e3, y == 5e3 * x])
+    found = units(problem, compiled(problem), wb.prove(problem))
+    assert found == ({x.id: pytest.approx(1), y.id: pytest.approx(5e3)}, ())
+
+
+def test_a_constant_of_the_objective_does_not_hide_what_is_noise(monkeypatch):
+    x, y = cp.Variable(name="x"), cp.Variable(name="y")
+    problem = cp.Problem(cp.Minimize(x + 2 * y + 1000), [x >= 0, x <= 4, y >= 5, y <= 6])
+    monkeypatch.setattr(programs, "at_proven", lambda *given: {x.id: np.array(1e-7), y.id: np.array(5.0)})
+    proof = SimpleNamespace(lower=Fraction(1010), upper=Fraction(1010) + Fraction(1, 10**6))
+    assert units(problem, None, proof).sizes == {x.id: 4.0, y.id: 5.0}
+    proof.upper = proof.lower + Fraction(1, 10**8)
+    assert units(problem, None, proof).sizes == {x.id: 1e-7, y.id: 5.0}
+
+
+@pytest.mark.parametrize("values", [1.0, [1.0], [[1.0]], np.float64(1.0)])
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_one_entry_may_have_any_shape(values, shape):
+    problem = cp.Problem(cp.Minimize(cp.sum(x := cp.Variable(shape, name="x"))), [x >= 1])
+    assert wb.crosscheck(values, problem).verdict == "agrees"
+    assert wb.crosscheck([(1, values), (2, values)], problem).verdict == "agrees"
+
+
 def test_the_units_of_variables():
     """That of a variable that is 0 at the optimum is the largest of all, and where all are 0 it is 1."""
     x, y, z = (cp.Variable(2, name=name) for name in "xyz")
     problem = cp.Problem(cp.Minimize(cp.sum(x + y + z)), [x >= [1, 3], y >= [2, 0], z >= 0])
     made = compiled(problem)
-    assert units(problem, made, wb.prove(problem)) == {x.id: 3.0, y.id: 2.0, z.id: 3.0}
+    assert units(problem, made, wb.prove(problem)) == ({x.id: 3.0, y.id: 2.0, z.id: 3.0}, ("z",))
     nothing = cp.Problem(cp.Minimize(cp.sum(z)), [z >= 0])
-    assert units(nothing, compiled(nothing), wb.prove(nothing)) == {z.id: 1.0}
+    assert units(nothing, compiled(nothing), wb.prove(nothing)) == ({z.id: 1.0}, ("z",))
 
 
 def test_units_and_terms_are_sizes_where_the_optimum_is_negative():
     x, y = (cp.Variable(2, name=name) for name in "xy")
     problem = cp.Problem(cp.Maximize(cp.sum(x) - cp.sum(y)), [x <= [-5, 0], y >= [-1, -3]])
     made, proof = compiled(problem), wb.prove(problem)
-    assert units(problem, made, proof) == {x.id: 5.0, y.id: 3.0}
-    assert terms_of(problem, made, proof) == 9.0
+    assert units(problem, made, proof) == ({x.id: 5.0, y.id: 3.0}, ())
+    assert objective_terms(problem) == 9.0
 
 
 @pytest.mark.parametrize(("price", "terms"), [(1e-10, 1000.0), (1.5e-9, 1.5e-9)])
 def test_terms_that_are_0_but_for_rounding_are_told_in_units(price, terms):
     x, y = cp.Variable(name="x"), cp.Variable(name="y")
     problem = cp.Problem(cp.Minimize(price * x + 1000 * y), [x >= 1, y >= 0])
-    assert terms_of(problem, compiled(problem), wb.prove(problem)) == pytest.approx(terms)
+    assert objective_terms(problem) == pytest.approx(terms)
 
 
 def test_units_and_terms_below_1_are_as_small_as_they_are():
     x = cp.Variable(name="x")
     problem = cp.Problem(cp.Minimize(x), [x >= 0.25])
     made, proof = compiled(problem), wb.prove(problem)
-    assert units(problem, made, proof) == {x.id: 0.25}
-    assert terms_of(problem, made, proof) == 0.25
+    assert units(problem, made, proof) == ({x.id: 0.25}, ())
+    assert objective_terms(problem) == 0.25
 
 
 def test_what_is_0_but_for_rounding():
@@ -341,6 +450,7 @@ def test_what_is_0_but_for_rounding():
     assert size_of(1e-13, 0.5, 1.0) == (0.5, "relative")
     assert size_of(-2.0, -1.0, 5.0) == (2.0, "relative")
     assert size_of(3.0, np.inf, 5.0) == (3.0, "relative")
+    assert size_of(0.0, 0.0, 5.0, ["x", "y"])[1].startswith(f"{TERMS}; no constraint gives x and others a unit")
     assert size_of(-np.inf, np.inf, 5.0) == size_of(-1.0, 0.0, 5.0) == (5.0, TERMS)
 
 
@@ -551,12 +661,12 @@ def test_where_the_optimum_and_all_terms_are_0_the_excess_is_that_in_units_of_th
     x = cp.Variable()
     found = wb.crosscheck(value, cp.Problem(cp.Minimize(x), [x >= 0]))
     assert (found.verdict, found.excess) == (verdict, value)
-    assert "(relative to the size of its terms, since the optimum may be 0)" in found.reason
+    assert "(relative to the size of its terms, since the optimum may be 0; no constraint gives" in found.reason
 
 
 def objective_terms(problem):
-    made = compiled(problem)
-    return terms_of(problem, made, wb.prove(problem))
+    made, proof = compiled(problem), wb.prove(problem)
+    return terms_of(problem, made, proof, units(problem, made, proof).sizes)
 
 
 def test_an_optimum_that_is_0_but_for_rounding_is_measured_by_its_terms():
@@ -641,7 +751,7 @@ def test_a_ten_thousandth_is_tolerated_if_nothing_is_said(monkeypatch):
 def test_the_size_is_that_of_the_larger_end_and_1_where_the_optimum_may_be_0(lower, upper, gap, monkeypatch):
     proven(monkeypatch, lower, upper)
     x = cp.Variable(name="x")
-    found = crosscheck_program(float(upper), cp.Problem(cp.Minimize(x), [x >= lower]))
+    found = crosscheck_program(float(upper), cp.Problem(cp.Minimize(x), [x >= -1]))
     assert found.evidence["reference_gap"] == gap
 
 

@@ -18,7 +18,7 @@ from workbench.judging.reference import Reference, reference_of
 from workbench.judging.reports import BadAnswer, Report
 from workbench.judging.stand import OwnStand, Stand, crashed, exception_of, line_in, ours, stayed
 from workbench.judging.words import AGREES, DISAGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Verdict
-from workbench.system.processes import OutOfTime, Raised
+from workbench.system.processes import Died, OutOfTime, Raised
 
 BUDGETS, FEW, FURTHER = 5, 5, 4  # written out, not imported
 DATA = wb.Multiclass(np.eye(3), np.arange(3))
@@ -539,9 +539,10 @@ def test_data_that_are_changed_are_copied_anew():
     ("error", "verdict", "rule", "words"),
     [
         (MissingCapability("not for chains"), NOT_COMPARABLE, "objective", "not for chains"),
-        (OutOfTime(), FAILED, "crash", "did not return within 5 s"),
+        (OutOfTime(), FAILED, "crash", "did not return within 5 s; give it more by --seconds (`seconds` of `judge`)"),
         (BadAnswer("no weights"), FAILED, "weights", "no weights"),
         (ValueError("no luck"), FAILED, "crash", "ValueError: no luck"),
+        (Died("its process ended with SIGKILL"), FAILED, "crash", "SIGKILL, so run the `fit` of "),
         (SystemExit(3), FAILED, "crash", "it left with exit code 3"),
         (MemoryError("much"), FAILED, "crash", "MemoryError: much"),
     ],
@@ -693,7 +694,7 @@ def test_what_is_raised_in_an_audit(monkeypatch):
     assert (found.verdict, against) == (FAILED, [])
     assert "ValueError: no luck" in found.reason
     found, _, _ = audited(monkeypatch, said(AGREES), raised=OutOfTime())
-    assert "an audit did not return within 5 s" in found.reason
+    assert "an audit did not return within 5 s; give it more by --seconds" in found.reason
     verdict = said(AGREES)
     found, against, stand = audited(monkeypatch, verdict, raised=MemoryError("too\n much"))
     assert (found, against) == (verdict, [])

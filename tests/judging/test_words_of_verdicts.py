@@ -426,9 +426,9 @@ def test_weights_and_biases_are_one_flat_array():
     assert wb.crosscheck(np.zeros(10), two_classes(intercept=True)).verdict == NOT_CONVERGED
 
 
-@pytest.mark.parametrize("learned", ["abc", {"w": np.zeros(8)}, None, [(1, "abc")]])
+@pytest.mark.parametrize("learned", ["abc", {"v": np.zeros(8)}, None, [(1, "abc")]])
 def test_what_is_no_array_of_numbers_is_refused(learned):
-    with pytest.raises(wb.BadInput, match="The learner returned"):
+    with pytest.raises(wb.BadInput, match=r"The learner returned|The weights are a dict of v; give one flat array"):
         wb.crosscheck(learned, two_classes())
 
 

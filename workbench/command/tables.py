@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.command.records import Run, run_at
-from workbench.errors import MissingCapability
+from workbench.errors import BadInput, MissingCapability
 
 LONGEST = 100  # characters of a title in the name of a file
 LISTED = ("history", "learners", "points", "rows", "break_points")
@@ -48,6 +48,9 @@ def tables(run: str | Path) -> dict[str, Any]:
     MissingCapability : pandas is not installed
     BadInput : there is no run
     """
+    if not isinstance(run, str | Path):
+        more = ", or pandas.DataFrame(solution.history) for its rounds" if hasattr(run, "history") else ""
+        raise BadInput(f"tables takes the folder or record of a run, not a {type(run).__name__}; give its path{more}.")
     try:
         import pandas
     except ImportError:

@@ -33,6 +33,21 @@ def labelled_lines(path: Path) -> bool:
     return sum(map(several_words, sentences)) > len(lines) / 2
 
 
+def tabbed_words(path: Path) -> bool:
+    """Whether each line of a file is label<TAB>words, perhaps a single word or none, and no word is a number.
+
+    Such a file may be another table of words, so it is asked about where a table of numbers has been ruled out.
+    """
+    try:
+        lines = [line.strip("\r\n") for line in path.read_text(encoding="utf-8-sig").split("\n") if line.strip()]
+    except (OSError, UnicodeDecodeError):
+        return False
+    words = [word for line in lines for word in line.partition("\t")[2].split()]
+    return all(line.partition("\t")[0].strip() and "\t" in line for line in lines) and not any(
+        PAIR.fullmatch(word) or NUMBER.fullmatch(word) for word in words
+    )
+
+
 def several_words(cells: list[str]) -> bool:
     """Whether two or more of the cells are words."""
     return sum(not (PAIR.fullmatch(cell) or NUMBER.fullmatch(cell)) for cell in cells) > 1

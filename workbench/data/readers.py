@@ -26,13 +26,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from workbench.arithmetic.arrays import as_number, missing_labels, size_of
+from workbench.arithmetic.arrays import LARGEST, as_number, missing_labels, size_of
 from workbench.data.plain import check_text
 from workbench.data.sequences import TEXT, holds_sequences, sequence_problem
 from workbench.data.tables import archived, separated, svmlight
@@ -123,12 +123,19 @@ def table_problem(
         raise BadInput(f"{path} holds no labels; add a column of labels.")
     made = tuple(mark.lower() for name in words_in(one_hot) for mark in (f"{name}=", f"column {name}="))
     check_classes(path, table, table.y, made)
+    X, before = table.X, np.ones(1)
+    if (large := too_large(table)) is not None:
+        if scale is None:
+            raise BadInput(f"{path} {large}")
+        X = sparse.csr_array(X, dtype=float)
+        before = np.array(largest(X))
+        X = divided(X, before.tolist())
     try:
-        found = Multiclass(table.X, table.y, class_weight=class_weight)
+        found = Multiclass(X, table.y, class_weight=class_weight)
         if scale is not None:
             scales = largest(found.X)
             found = Multiclass(divided(found.X, scales), table.y, class_weight=class_weight)
-            found.scales = scales
+            found.scales = (before * scales).tolist()
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
     found.columns, found.found_at = table.columns, table.lines
@@ -190,6 +197,28 @@ def read(
         return checked_names(path, FORMATS[suffix](path, asked))
     except UnicodeDecodeError:
         raise BadInput(f"{path} is not text in UTF-8; save it again as UTF-8.") from None
+
+
+def too_large(table: Table) -> str | None:
+    """Where the first entry stands that is finite and too large to compute with, and what mends it; None without any.
+
+    None, too, for what is no table of finite numbers, of which `Multiclass` says more.
+    """
+    given: Any = table.X  # SciPy has no types
+    if np.iscomplexobj(given):
+        return None
+    try:
+        with np.errstate(over="ignore"):  # longer floats become infinite
+            X = sparse.csr_array(given, dtype=float)
+    except (TypeError, ValueError):
+        return None
+    wrong = abs(X.data) > LARGEST
+    if not wrong.any() or not np.isfinite(X.data).all():
+        return None
+    entry = int(np.argmax(wrong))
+    row, column = int(np.searchsorted(X.indptr, entry, side="right") - 1), int(X.indices[entry])
+    told = f"{table.place(row)}: {table.name(column)} is {X.data[entry]:.3g}, sums of such squares overflow"
+    return f"{told}; rescale the data, as by --set scale=largest, or repair the entry."
 
 
 def check_classes(path: Path, table: Table, y: NDArray, made: tuple[str, ...]) -> None:

@@ -156,9 +156,12 @@ def of_files(folder: Path, topics: list[str], files: list[Path]) -> OwnTexts:
     texts, old = zip(*(decoded(each, each.read_bytes()) for each in files), strict=True)
     found = OwnTexts(topics, [" ".join(text.split()) for text in texts])
     found.files = tuple(str(each.relative_to(folder)) for each in files)
+    empty, remarks = [not text.strip() for text in texts], []
+    if any(empty):
+        remarks.append(f"{counted(sum(empty), 'text')} without a word, first {files[empty.index(True)]}")
     if any(old):
-        first = files[old.index(True)]
-        found.remark = f"{counted(sum(old), 'text')} not in UTF-8 read as Latin-1, first {first}"
+        remarks.append(f"{counted(sum(old), 'text')} not in UTF-8 read as Latin-1, first {files[old.index(True)]}")
+    found.remark = "; ".join(remarks)
     return found
 
 
@@ -173,6 +176,10 @@ def of_lines(path: Path, bare: bool) -> OwnTexts:
     for number, line in enumerate(lines, 1):
         if line.strip():
             numbers.append(number)
+            label, tab, rest = line.partition("\t")
+            if label.strip() and tab and not rest.strip():
+                told = f"Line {number} of {path} has the label {label.strip()[:60]!r} and no text"
+                raise BadInput(f"{told}; write the text behind the tab, or remove the line.")
             try:
                 found.append(story(line))
             except ValueError:

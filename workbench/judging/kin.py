@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
+from workbench.judging.reference import Reference
 from workbench.judging.relations import described, related
 from workbench.judging.seeds import CHANCE, Run
 from workbench.judging.share import Allowance
@@ -15,6 +17,7 @@ from workbench.solving.solve import solve
 
 CHEAP = 0.1  # seconds
 SLOW = 5.0  # seconds; a first fit imports packages, too, so that another one below this tells whether it is cheap
+READ = {"duplicate": "`problem.n_samples`", "split": "`problem.weights`", "loss": "the losses of `problem`"}
 RELAXED = 10.0  # times the tolerance, for related problems: a rule for stopping may suit them less
 
 
@@ -71,11 +74,28 @@ def judged_on_relatives(
         elif other.verdict in (DISAGREES, FAILED):
             on = f"On {described(name, stand.reference, reference)} (relation {name})"
             reason = f"{on}: {other.reason[0].lower()}{other.reason[1:]}"
+            if verdict.verdict == AGREES:
+                reason += agreeing(verdict.excess, read_by(name, stand.reference, reference))
             evidence = verdict.evidence | other.evidence
             return Verdict(DISAGREES, other.excess, reason, evidence, f"relation: {name}")
         else:
             held += 1
     return replace(verdict, evidence=verdict.evidence | {"relations": held})
+
+
+def agreeing(excess: float, reads: str) -> str:
+    """That a learner is right on the problem itself, and what its `fit` must read to be right on the changed one."""
+    fix = f"let `fit` read {reads}, or judge it on this problem alone by audit=False of `judge`"
+    return f" It agrees on the problem itself (excess {excess:.1e}); {fix}."
+
+
+def read_by(relation: str, reference: Reference, changed: Reference) -> str:
+    """What a right `fit` reads of its arguments that the relation changes."""
+    before: Any = reference.formulation  # of any kind, whose settings are read by name
+    after: Any = changed.formulation  # the same, by name
+    now = vars(after)
+    settings = [f"`formulation.{key}`" for key, was in vars(before).items() if was != now[key]]
+    return " and ".join([*settings, READ.get(relation, "all of the `problem` that it is given")])
 
 
 def on_relative(stand: Stand, passes: int, seed: int, tolerance: float) -> tuple[Verdict, bool]:

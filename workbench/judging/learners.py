@@ -162,7 +162,11 @@ def able(thing: Any, place: str = "What was given") -> Any:  # a user's object
         name = type(thing).__name__
         told = f"{place}: {name} is an estimator, whose fit takes X and y and not a problem"
         wrap = "wrap it in a function fit(problem, formulation, budget, rng) that returns the weights that it learns"
-        raise BadInput(f"{told}; {wrap}, such as {name}().fit(problem.X, problem.labels).coef_.ravel().")
+        kernel = getattr(thing, "kernel", "linear")  # a user's estimator
+        if kernel != "linear":
+            raise BadInput(f"{told}; {wrap}, with kernel='linear', since kernel={kernel!r} learns no weights.")
+        rows = f"c = {name}().fit(problem.X, problem.labels).coef_, as c.ravel()"
+        raise BadInput(f"{told}; {wrap}, such as {rows}, for two labels np.concatenate([-c[0] / 2, c[0] / 2]).")
     return thing
 
 

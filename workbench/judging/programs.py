@@ -13,11 +13,21 @@ would hide its distance, however far it is. Where all terms are 0, the variables
 
     size_i = max(Σ_j |a_ij x_j| + |b_i|, s · Σ_j |a_ij| u_j),      s = 1 where b_i = 0, else UNIT
 
-u_j is the largest entry of the variable at the proven point; of a variable that is 0 there the largest of all, and 1
-where all are 0 (`units`). Rows without a constant, such as x ≥ 0, have terms of no other size than the violation, so
-that they need a unit; rows with one need it where the constant is next to nothing, such as x ≥ 1e-8. So a constraint
-or an objective may be multiplied by any number, or all x be told in another unit, and the verdict stays the same.
-Terms of expressions that are not affine: judging/terms.py.
+Rows without a constant, such as x ≥ 0, have terms of no other size than the violation, so that they need a unit; rows
+with one need it where the constant is next to nothing, such as x ≥ 1e-8. Terms of expressions that are not affine:
+judging/terms.py. u_j, the unit of a variable, is the first that there is (`units`):
+
+    its largest |x*_j| at the proven point, unless x* is 0 but for rounding: for the next line, or for the proof, in
+    whose interval the objective's terms in x* are lost
+    the least size t at which its terms in a row reach the row's constant, Σ_j |a_ij| t = |b_i|, or its finite bound
+    the least size t at which its terms in a row reach those of variables whose units are known, as in x ≤ 3 y
+    the largest unit of all variables;  1 if there is none
+
+So a constraint or an objective may be multiplied by any number, or each variable be told in a unit of its own, and the
+verdict stays the same, unless the last line is needed: of a variable that is 0 at the proven point, and that no
+constraint ties to a number other than 0, nothing in the problem says what is large, as in min Σ x_j² alone. (Nor does
+the point handed over: measured by itself no point but 0 is near.) The sentence names such a variable where the excess
+may depend on it. A variable whose entries are of several units has that of its largest entry.
 
 and, in order, the first that holds:
 
@@ -47,7 +57,7 @@ from workbench.contracts import Floats
 from workbench.judging.reference import Reference
 from workbench.judging.reports import Report
 from workbench.judging.settling import FALL, ended, settling, stands
-from workbench.judging.terms import sizes, written_out
+from workbench.judging.terms import reach, sizes, terms_in, written_out
 from workbench.judging.words import AGREES, DISAGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Verdict
 from workbench.programs.compiled import Compiled, compiled
 from workbench.programs.prove import prove
@@ -75,8 +85,8 @@ class Missed(NamedTuple):
 def crosscheck_program(learned: Any, problem: cp.Problem, tolerance: float = 1e-4) -> Verdict:  # a user's values
     """Judge values of a cp.Problem's variables.
 
-    learned : {variable or its name: values}, an array if there is one variable, a list of (passes, either), a
-        cp.Problem for the values that its variables have, or the exception a learner died of
+    learned : {variable or its name: values}, an array if there is one variable (of one entry, in any shape), a list
+        of (passes, either), a cp.Problem for the values that its variables have, or the exception a learner died of
     """
     if isinstance(learned, Exception):
         told = " ".join(f"{type(learned).__name__}: {learned}".split())
@@ -92,9 +102,9 @@ def crosscheck_program(learned: Any, problem: cp.Problem, tolerance: float = 1e-
             return Verdict(FAILED, np.inf, fault, rule="weights")
     proof, kept = prove(problem), [(variable, variable.value) for variable in problem.variables()]
     try:
-        unit = units(problem, made, proof)
+        unit, guessed = units(problem, made, proof)
         found = [evaluated(values, problem, proof.program.sign, unit) for _, values in steps]
-        terms = terms_of(problem, made, proof)
+        terms = terms_of(problem, made, proof, unit)
     finally:
         for variable, value in kept:
             variable.save_value(value)
@@ -106,7 +116,7 @@ def crosscheck_program(learned: Any, problem: cp.Problem, tolerance: float = 1e-
     lower, upper = (
         none if end is None else proof.program.sign * nearest(end) for end, none in zip(known, infinite, strict=True)
     )
-    ends = Ends(lower, upper, *size_of(lower, upper, terms), proof.program.sign)
+    ends = Ends(lower, upper, *size_of(lower, upper, terms, guessed), proof.program.sign)
     passes = [each for each, _ in steps]
     worst = [max((each.relative for each in missed), default=0.0) for _, missed in found]
     seen = [(each, value, far) for each, (value, _), far in zip(passes, found, worst, strict=True)]
@@ -124,27 +134,56 @@ def at_proven(problem: cp.Problem, made: Compiled, proof: Proof) -> dict[int, An
     return {variable.id: np.abs(np.asarray(written_out(variable.value), float)) for variable in held}
 
 
-def units(problem: cp.Problem, made: Compiled, proof: Proof) -> dict[int, float]:
-    """The unit of each variable, by its id: its largest |x*_j|, or the largest of all where that is 0, or 1."""
-    largest = {key: float(np.max(each, initial=0.0)) for key, each in at_proven(problem, made, proof).items()}
-    most = max(largest.values(), default=0.0)
-    found = {variable.id: largest.get(variable.id, 0.0) for variable in problem.variables()}
-    return {key: each if each > ROUNDING * most else most or 1.0 for key, each in found.items()}
+class Units(NamedTuple):
+    """The unit of each variable by its id, and the names of those of which nothing says what is large."""
+
+    sizes: dict[int, float]
+    guessed: tuple[str, ...] = ()
 
 
-def terms_of(problem: cp.Problem, made: Compiled, proof: Proof) -> float:
+def units(problem: cp.Problem, made: Compiled, proof: Proof) -> Units:
+    """The unit of each variable; see the module's docstring."""
+    variables, none = problem.variables(), {each.id: 0.0 for each in problem.variables()}
+    there = none | {key: float(np.max(each, initial=0.0)) for key, each in at_proven(problem, made, proof).items()}
+    width, most, goal = width_of(proof), max(there.values(), default=0.0), problem.objective.expr
+    constant = sizes(goal, none).item()
+    for key, x in there.items():
+        if x and 0 < sizes(goal, none | {key: x}).item() - constant <= width:
+            there[key] = 0.0  # as good as 0 for all that is proven: a solver's noise
+    found, more = dict[int, float](), True
+    while more:
+        left = [each for each in variables if each.id not in found]
+        reached = {each.id: reach(problem.constraints, each, none | found) for each in left}
+        sized = {key: (least, there[key]) for key, least in reached.items() if least is not None}
+        more = {key: x if x > ROUNDING * least else least for key, (least, x) in sized.items()}
+        found |= more
+    found |= {each.id: x for each in variables if each.id not in found and (x := there[each.id]) > ROUNDING * most}
+    rest = max(found.values(), default=0.0) or 1.0
+    guessed = tuple(each.name() for each in variables if each.id not in found)
+    return Units({each.id: found.get(each.id, rest) for each in variables}, guessed)
+
+
+def width_of(proof: Proof) -> float:
+    """U − L, 0 where one of the ends is open."""
+    return 0.0 if proof.lower is None or proof.upper is None else nearest(proof.upper) - nearest(proof.lower)
+
+
+def terms_of(problem: cp.Problem, made: Compiled, proof: Proof, unit: Mapping[int, float]) -> float:
     """The size of the objective's terms at the proven point; in the variables' units where it is 0 there."""
-    unit, there = units(problem, made, proof), at_proven(problem, made, proof)
-    objective = problem.objective.expr
-    in_units, found = sizes(objective, unit).item(), sizes(objective, unit | there).item()
-    return found if found > ROUNDING * in_units else in_units or 1.0
+    objective, there = problem.objective.expr, at_proven(problem, made, proof)
+    in_units, found = sizes(objective, unit).item(), sizes(objective, {**unit, **there}).item()
+    return found if found > max(ROUNDING * in_units, width_of(proof)) else in_units or 1.0
 
 
-def size_of(lower: float, upper: float, terms: float) -> tuple[float, str]:
-    """What differences are divided by, and how that is told: `terms` where the optimum is 0, but for rounding."""
+def size_of(lower: float, upper: float, terms: float, guessed: Sequence[str] = ()) -> tuple[float, str]:
+    """What differences are divided by, and how that is told: `terms` where the optimum is 0, but for rounding.
+
+    guessed : the variables of which nothing says what is large
+    """
     known = [abs(end) for end in (lower, upper) if np.isfinite(end)]
     if lower <= 0 <= upper or max(known) <= ROUNDING * terms:
-        return terms, TERMS
+        first = guessed[0] + " and others" * (len(guessed) > 1) if guessed else ""
+        return terms, TERMS + f"; no constraint gives {first} a unit, so state it in units of about 1" * bool(guessed)
     return max([FLOOR * terms, *known]), "relative"
 
 
@@ -215,7 +254,7 @@ def unusable(values: Any, problem: cp.Problem) -> str | None:  # a user's values
             return f"The values of {variable.name()} are not numbers."
         if found.dtype.kind == "c":
             return f"The values of {variable.name()} are complex; give real numbers."
-        if found.shape != variable.shape:
+        if found.shape != variable.shape and not found.size == variable.size == 1:
             return f"The values of {variable.name()} have shape {found.shape}, not {variable.shape}."
         if not np.isfinite(found).all():
             return f"The values of {variable.name()} are not finite numbers."
@@ -232,7 +271,7 @@ def evaluated(
     given, variables = named(values, problem), problem.variables()
     for variable in variables:
         value = given[variable.id]
-        variable.save_value(np.asarray(written_out(value), float))
+        variable.save_value(np.asarray(written_out(value), float).reshape(variable.shape))
     with np.errstate(all="ignore"):  # outside of a domain, or beyond floats; told by the sentence
         objective = problem.objective.value
         here = {each.id: np.abs(np.asarray(each.value, float)) for each in variables}
@@ -249,16 +288,6 @@ def rows_of(constraint: Any, here: Mapping[int, Any], unit: Mapping[int, float])
     at, constant, whole = (terms_in(constraint, each) for each in (here, dict.fromkeys(unit, 0.0), unit))
     found = np.maximum(at, np.where(constant > 0, UNIT, 1.0) * whole)
     return np.where(found > 0, found, 1.0)
-
-
-def terms_in(constraint: Any, given: Mapping[int, Any]) -> Floats:  # CVXPY has no types
-    """The sizes of a constraint's rows for these sizes of the variables; the sum of all in one cone."""
-    if not hasattr(constraint, "cone_sizes"):  # as all cones of CVXPY, which have no types in common
-        return sizes(constraint.expr, given)
-    first, *others = (sizes(each, given) for each in constraint.args)
-    if hasattr(constraint, "axis") and np.size(first) > 1:  # arrays of cones, a column or row each
-        return first + others[0].sum(axis=constraint.axis)
-    return np.array(np.sum(first) + sum(float(np.sum(each)) for each in others))
 
 
 def missed_by(violation: Any, rows: Floats) -> Missed:  # numbers or arrays

@@ -38,7 +38,7 @@ from workbench.backends import solve_cvxpy
 from workbench.contracts import CutForm, Enumerable, Floats, Problem, Solver
 from workbench.data.datasets import MissingData
 from workbench.data.loading import load_problem
-from workbench.errors import BackendFailed, MissingCapability, checked_positive
+from workbench.errors import BackendFailed, BadInput, MissingCapability, UnknownName, checked_positive
 from workbench.judging.reference import Formulation
 from workbench.proofs.any_bounds import AnyBounds, bounds_for
 from workbench.proofs.dyadic import DyadicBounds
@@ -176,15 +176,17 @@ def race(
     """
     formulation = checked_formulation(formulation, problem, "race")
     checked_positive(gap=gap, seconds=seconds)
-    methods = [methods] if isinstance(methods, str) else list(methods)
+    if not isinstance(methods, Iterable):
+        told = f"The methods of race are a {type(methods).__name__}"
+        raise BadInput(f'{told}; give a list of their names, such as ["bcfw", "solve"].')
+    methods = {name: runner(name) for name in ([methods] if isinstance(methods, str) else methods)}
     bounds = bounds_for(formulation, problem)
     lower = solve(formulation, problem, gap=gap / 10, time_limit=4 * seconds).lower
     kind: Any = type(problem)  # each kind has a `tiny` of its own
     tiny = kind.tiny(np.random.default_rng(0))
     rehearsal = bounds_for(formulation, tiny)
     tracks = {}
-    for name in methods:
-        go = runner(name)
+    for name, go in methods.items():
         with contextlib.suppress(MissingCapability):  # what the tiny problem has and this one lacks is no refusal
             go(formulation, tiny, Track(rehearsal, 0.0, np.inf, 1.0))
         tracks[name] = track = Track(bounds, lower, gap, seconds)
@@ -216,13 +218,15 @@ def one_pass(bounds: AnyBounds, w: Floats) -> None:
 def runner(name: str) -> Go:
     """go(formulation, problem, track) of a method by name; ends by itself or with the track."""
     own = {"solve": solves(None), "one-slack": solves("one"), "cvxpy": written_out}
-    solvers = registry("solver")
+    solvers, learners = registry("solver"), registry("learner")
+    if not isinstance(name, str) or name not in {*own, *solvers.objects, *learners.objects}:
+        raise UnknownName("method", str(name), [*own, *solvers.objects, *learners.objects])
     if name in own:
         go = own[name]
     elif name in solvers.objects:
         go = passes(solvers.get(name)())
     else:
-        learner = registry("learner").get(name)
+        learner = learners.get(name)
         go = watched(learner) if isinstance(learner, Observed) else fits(learner)
 
     def ended(formulation: Formulation, problem: Problem, track: Track) -> None:

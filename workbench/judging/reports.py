@@ -2,7 +2,7 @@
 
 `fit` may return
 
-    θ                      weights (p,), dense or sparse
+    θ                      weights (p,), dense or sparse, or a dict of the blocks of θ by their names
     (θ, report)            a report is a dict: `objective`, `lower`, `gap`, `dual` are recomputed and contradicted if
                            false (judging/claims.py); `iterate` and `share` let the average be replayed
                            (judging/audits.py)
@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.contracts import Floats
+from workbench.contracts import Blocks, Floats
 from workbench.errors import BadInput
 
 KEPT = 500  # checkpoints that are kept at least, where there are more
@@ -51,28 +51,41 @@ class BadAnswer(BadInput):
     """A learner returned an answer that the contract does not allow."""
 
 
-def reports_of(returned: Any, budget: int, until: float = np.inf) -> list[Report]:  # by a user's learner
+def reports_of(
+    returned: Any,  # by a user's learner
+    budget: int,
+    until: float = np.inf,
+    blocks: Blocks | None = None,
+) -> list[Report]:
     """Whatever a `fit` returned, as reports in the order of passes; `BadAnswer` for what the contract does not know.
 
     until : when to stop reading, as `time.perf_counter` has it
+    blocks : those of θ; a dict with exactly their names is θ, as `Solution.theta` is
     """
+    if is_theta(returned, blocks):
+        returned = {"weights": returned}
     if isinstance(returned, Mapping):
-        reports = [report_of(returned)]
+        reports = [report_of(returned, blocks)]
     elif isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[1], Mapping):
-        reports = [report_of({**returned[1], "weights": returned[0]})]
+        reports = [report_of({**returned[1], "weights": returned[0]}, blocks)]
     elif isinstance(returned, Iterator) or (isinstance(returned, list | tuple) and is_checkpoint((*returned, None)[0])):
-        return checkpoints(returned, budget, until)
+        return checkpoints(returned, budget, until, blocks)
     else:
-        reports = [report_of({"weights": returned})]
+        reports = [report_of({"weights": returned}, blocks)]
     return [each._replace(passes=float(budget)) if np.isnan(each.passes) else each for each in reports]
 
 
-def checkpoints(returned: Iterable[Any], budget: int, until: float) -> list[Report]:  # by a user's learner
+def checkpoints(
+    returned: Iterable[Any],  # by a user's learner
+    budget: int,
+    until: float,
+    blocks: Blocks | None = None,
+) -> list[Report]:
     """The checkpoints up to the budget, thinned to KEPT or more; all of them if iterates are reported for the audit."""
     numbered: list[tuple[int, Report]] = []
     began, ended = time.perf_counter(), True
     for count, told in enumerate(returned, 1):
-        numbered.append((count, report_of(told)))
+        numbered.append((count, report_of(told, blocks)))
         passes = numbered[-1][1].passes
         if passes > budget:
             break
@@ -101,24 +114,26 @@ def is_checkpoint(thing: Any) -> bool:  # what a user's learner says
     return isinstance(thing, Mapping) or (pair and not np.isscalar(thing[1]))
 
 
-def report_of(told: Any) -> Report:  # what a user's learner says
+def report_of(told: Any, blocks: Blocks | None = None) -> Report:  # what a user's learner says
     """One checkpoint; its passes are NaN if they are not told."""
     if isinstance(told, tuple) and len(told) == 2:
         told = {"passes": told[0], "weights": told[1]}
-    if not isinstance(told, Mapping):
+    if not isinstance(told, Mapping) or is_theta(told, blocks):
         told = {"weights": told}
     if "weights" not in told:
-        raise BadAnswer(f"A report of the learner has no weights, only {', '.join(told) or 'nothing'}; add them.")
+        only = ", ".join(map(str, told)) or "nothing"
+        own = "" if blocks is None else f", as one flat array or as a dict of {', '.join(blocks)}"
+        raise BadAnswer(f"A report of the learner has no weights, only {only}; add them{own}.")
     claims: dict[str, Any] = {}  # numbers and arrays, by key
     claims |= {key: number(key, told[key]) for key in NUMBERS if told.get(key) is not None}
     if told.get("iterate") is not None:
-        claims["iterate"] = flat(told["iterate"])
+        claims["iterate"] = flat(told["iterate"], blocks)
     if told.get("dual") is not None:
         claims["dual"] = dual_of(told["dual"])
     passes = np.nan
     if told.get("passes") is not None and not 0 <= (passes := number("passes", told["passes"])) < np.inf:
         raise BadAnswer(f"The learner's passes are {passes:g}; count them from 0 on.")
-    return Report(passes, flat(told["weights"]), claims, tuple(unread(told, claims)), np.shape(told["weights"]))
+    return Report(passes, flat(told["weights"], blocks), claims, tuple(unread(told, claims)), np.shape(told["weights"]))
 
 
 def unread(told: Mapping[str, Any], claims: Mapping[str, Any]) -> Iterator[str]:  # what a user's learner says
@@ -151,10 +166,31 @@ def number(key: str, value: Any) -> float:  # what a user's learner says
         raise BadAnswer(f"The learner's {key} is a {type(value).__name__}, no number; write it as one.") from None
 
 
-def flat(weights: Any) -> Floats:  # what a user's learner says
-    """A copy of the weights as one float array."""
+def blocks_of(formulation: object, problem: object) -> Blocks | None:
+    """The blocks of θ, None where the formulation is a text, which tells them with its solution alone."""
+    told: Any = getattr(formulation, "blocks", None)  # of any form; a text has none
+    return None if told is None else told(problem)
+
+
+def is_theta(told: Any, blocks: Blocks | None) -> bool:  # what a user's learner says
+    """Whether a dict holds the blocks of θ by their names, and nothing else."""
+    return isinstance(told, Mapping) and blocks is not None and set(told) == set(blocks)
+
+
+def flat(weights: Any, blocks: Blocks | None = None) -> Floats:  # what a user's learner says
+    """A copy of the weights as one float array; of a dict of the blocks of θ, these one behind the other."""
     if weights is None:
         raise BadAnswer("The learner returned nothing; end it with `return weights`.")
+    if blocks is not None and is_theta(weights, blocks):
+        parts = {name: flat(weights[name]) for name in blocks}
+        for name, shape in blocks.items():
+            if len(parts[name]) != (size := int(np.prod(shape))):
+                raise BadAnswer(f"The block {name} of the weights has {len(parts[name])} entries; give {size}.")
+        return blocks.join(parts)
+    if isinstance(weights, Mapping):
+        keys = ", ".join(map(str, weights)) or "nothing"
+        wanted = "" if blocks is None else f", or a dict of exactly {', '.join(blocks)}"
+        raise BadAnswer(f"The weights are a dict of {keys}; give one flat array, such as theta_flat{wanted}.")
     dense = weights.toarray() if hasattr(weights, "toarray") else weights  # sparse ones of any library
     try:
         if not np.iscomplexobj(dense):

@@ -28,17 +28,18 @@ from workbench.judging.hooks import hooks_of
 from workbench.judging.learners import Learner
 from workbench.judging.patience import FURTHER, LONGEST, Try, allowed, exhausted, ruling, waits
 from workbench.judging.reference import Reference
-from workbench.judging.reports import BadAnswer, Report, reports_of
+from workbench.judging.reports import BadAnswer, Report, blocks_of, reports_of
 from workbench.judging.share import LARGE, Allowance, skipping
 from workbench.judging.verdicts import crosscheck, history
 from workbench.judging.warned import Tally
 from workbench.judging.words import DISAGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Verdict
 from workbench.solving.stochastic import run
 from workbench.solving.transfer import rebuilt
-from workbench.system.processes import OutOfTime, Raised, lines_of
+from workbench.system.processes import Died, OutOfTime, Raised, lines_of
 
 BUDGETS = 5  # a history's budgets: all, a half, a quarter, …
 GRACE = 1.0  # seconds
+LATE = "give it more by --seconds (`seconds` of `judge`)"
 FEW = 5  # if a fit gives fewer reports, those of other budgets count, too
 
 
@@ -81,7 +82,7 @@ class Stand:
         with self.lent() as data, contextlib.redirect_stdout(sys.stderr), self.tally.listening():
             began = time.perf_counter()
             returned = self.learner.fit(data, form, budget, seed, **extra)
-            reports = reports_of(returned, budget, began + within if within else np.inf)
+            reports = reports_of(returned, budget, began + within if within else np.inf, blocks_of(form, data))
             took = time.perf_counter() - began
         return reports, took
 
@@ -191,7 +192,7 @@ class Stand:
             told = f"The memory does not suffice for {self.learner.name} ({lacking}); take fewer samples or features."
             return Verdict(NOT_COMPARABLE, np.nan, told, rule="memory"), time.perf_counter() - began
         except OutOfTime:
-            sentence = f"The learner did not return within {self.limit:.3g} s."
+            sentence = f"The learner did not return within {self.limit:.3g} s; {LATE}."
             return Verdict(FAILED, np.inf, sentence, rule="crash"), time.perf_counter() - began
         except (Exception, SystemExit) as error:
             return crashed(error, self.learner, self.reference), time.perf_counter() - began
@@ -215,7 +216,7 @@ class Stand:
                 self.remarks.append(f"An audit of ours could not be made ({told}); that says nothing about it.")
                 return verdict, []
             if isinstance(error, OutOfTime):
-                error = RuntimeError(f"an audit did not return within {self.limit:.3g} s")
+                error = RuntimeError(f"an audit did not return within {self.limit:.3g} s; {LATE}")
             return crashed(error, self.learner, self.reference), []
         evidence = verdict.evidence | {each.name: each.worst for each in findings}
         against = [each for each in findings if each.sentence]
@@ -271,7 +272,9 @@ def crashed(error: BaseException, learner: Learner, reference: Reference) -> Ver
     if isinstance(error, BadAnswer):
         return Verdict(FAILED, np.inf, str(error), rule="weights")
     told = exception_of(error)
-    if where := line_in(learner, error):
+    if isinstance(error, Died):
+        told.add_note(f"so run the `fit` of {Path(learner.file).name or learner.name} by itself to see where")
+    elif where := line_in(learner, error):
         told.add_note(where)
     elif type(told).__name__ == "TypeError" and "argument" in str(told):  # raised at the call, by its signature
         told.add_note("define fit(problem, formulation, budget, rng)")

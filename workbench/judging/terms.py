@@ -14,7 +14,7 @@ same. What is divided by sizes does not depend on the unit in which a user state
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,9 @@ GROWING = {  # atoms of sizes, by CVXPY's names in small letters: |f(x)| ≤ f(|
     *("symbolicquadform", "huber", "geomean", "geomeanapprox", "geo_mean", "normnuc", "sigma_max", "dotsort"),
 }
 POWERS = {"power", "powerapprox"}
+FAR = 1e100  # a size at which terms of a variable are all that counts
+FINE = 1e-6  # of the logarithm of a size that is searched for
+ROUNDING = 1e-15  # of the largest: a size that comes from a constant that is 0 but for rounding
 
 
 def sizes(expression: Any, given: Mapping[int, Any]) -> Floats:  # CVXPY's expressions have no types
@@ -43,6 +46,55 @@ def sizes(expression: Any, given: Mapping[int, Any]) -> Floats:  # CVXPY's expre
         found = np.asarray(written_out(expression.numeric(parts)), float)
         return np.abs(found).reshape(expression.shape)
     return 1.0 + np.asarray(written_out(magnitude(expression)), float)
+
+
+def terms_in(constraint: Any, given: Mapping[int, Any]) -> Floats:  # CVXPY has no types
+    """The sizes of a constraint's rows for these sizes of the variables; the sum of all in one cone."""
+    if not hasattr(constraint, "cone_sizes"):  # as all cones of CVXPY, which have no types in common
+        return sizes(constraint.expr, given)
+    first, *others = (sizes(each, given) for each in constraint.args)
+    if hasattr(constraint, "axis") and np.size(first) > 1:  # arrays of cones, a column or row each
+        return first + others[0].sum(axis=constraint.axis)
+    return np.array(np.sum(first) + sum(float(np.sum(each)) for each in others))
+
+
+def reach(constraints: Sequence[Any], variable: Any, known: Mapping[int, float]) -> float | None:  # CVXPY has no types
+    """The least size t of a variable at which its terms in a row are as large as the row's others; None if none is.
+
+    known : sizes of all variables, 0 for those that do not count. A finite bound of the variable's own counts, too.
+    """
+    known = {**known, variable.id: 0.0}
+    bounds = variable.attributes.get("bounds") or ()
+    ends = [np.abs(np.ravel(np.asarray(each, float))) for each in bounds if each is not None]
+    found = [each for end in ends for each in end if 0 < each < np.inf]
+    for constraint in constraints:
+        if not any(each.id == variable.id for each in constraint.variables()):
+            continue
+        with np.errstate(all="ignore"):  # sizes far off overflow
+            rest = terms_in(constraint, known)
+            if all(each.is_affine() for each in constraint.args):
+                slopes = (terms_in(constraint, {**known, variable.id: FAR}) - rest) / FAR
+                times = np.divide(rest, slopes, out=np.zeros_like(rest), where=slopes > 0)
+                found += [each for each in np.ravel(times).tolist() if 0 < each < FAR]
+            elif (rest > 0).any():
+                found.append(crossing(lambda t, c=constraint, r=rest: terms_in(c, {**known, variable.id: t}) - r, rest))
+    usable = [each for each in found if each > ROUNDING * max(found) and np.isfinite(each)]
+    return min(usable, default=None)
+
+
+def crossing(grown: Callable[[float], Floats], rest: Floats) -> float:
+    """The t at which the first of the growing numbers reaches its `rest` > 0, by halving; 0 if none does."""
+    low, high = -np.log(FAR), np.log(FAR)
+    if not reached(grown(float(np.exp(high))), rest):
+        return 0.0
+    while high - low > FINE:
+        middle = (low + high) / 2
+        low, high = (low, middle) if reached(grown(float(np.exp(middle))), rest) else (middle, high)
+    return float(np.exp(high))
+
+
+def reached(grown: Floats, rest: Floats) -> bool:
+    return bool((~(grown < rest) & (rest > 0)).any())
 
 
 def exponent(expression: Any) -> float:  # CVXPY's expressions have no types

@@ -41,7 +41,7 @@ history at most GRADED checkpoints are used (judging/settling.py, `chosen`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from numbers import Real
 from typing import TYPE_CHECKING, Any, cast
@@ -49,14 +49,14 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from workbench.arithmetic.arrays import LARGEST
-from workbench.contracts import Completing, CutForm, Floats, Labelled, SmoothForm, Stateful, Trace, text_alone
+from workbench.contracts import Blocks, Completing, CutForm, Floats, Labelled, SmoothForm, Stateful, Trace, text_alone
 from workbench.errors import BadInput, NotSeparable
 from workbench.judging.alternations import alternated
 from workbench.judging.claims import DRIFT, contradicted
 from workbench.judging.controls import Asked, control
 from workbench.judging.mistakes import mistaken
 from workbench.judging.reference import Certified, Formulation, Reference, reference_of
-from workbench.judging.reports import Report, flat
+from workbench.judging.reports import Report, blocks_of, flat
 from workbench.judging.settling import (
     MOST,
     chosen,
@@ -127,7 +127,7 @@ def crosscheck(
         told = " ".join(", ".join(said).split())
         return Verdict(FAILED, np.inf, f"The learner crashed: {told}", rule="crash")
     trace = learned if isinstance(learned, Trace) else None
-    reports = history(learned)
+    reports = history(learned, blocks_of(reference.formulation, reference.problem))
     if isinstance(form := reference.formulation, Stateful):
         return alternated(reports[-1].theta, form, reference.problem, tolerance)
     if isinstance(form, Completing):
@@ -385,27 +385,31 @@ class Hearing:
         return "shrink as under a schedule of learning rates" if ends else ""
 
 
-def history(learned: Answers) -> list[Report]:
-    """Whatever was learned, in increasing order of passes."""
+def history(learned: Answers, blocks: Blocks | None = None) -> list[Report]:
+    """Whatever was learned, in increasing order of passes; weights may be a dict of the blocks of θ."""
     if isinstance(learned, Trace):
         return [Report(p, theta) for p, theta in zip(learned.passes, learned.thetas, strict=True)]
     if isinstance(learned, Certified):
         return [Report(np.nan, learned.theta_flat)]
     if isinstance(learned, Sequence) and learned and all(map(is_step, learned)):
-        every = [step if isinstance(step, Report) else handed_over(*step) for step in learned]
+        every = [step if isinstance(step, Report) else handed_over(blocks, *step) for step in learned]
         return sorted(every, key=lambda each: each.passes)
-    return [Report(np.nan, flat(learned), shape=np.shape(learned))]
+    return [Report(np.nan, flat(learned, blocks), shape=np.shape(learned))]
 
 
 def is_step(thing: Any) -> bool:  # a user's
     """Whether a thing is a report, or passes, weights and perhaps claims."""
-    pair = isinstance(thing, tuple | list) and len(thing) > 1 and np.ndim(thing[0]) == 0 and np.ndim(thing[1]) > 0
-    return isinstance(thing, Report) or pair
+    if isinstance(thing, Report):
+        return True
+    if not (isinstance(thing, tuple | list) and len(thing) > 1):
+        return False
+    weights: Any = thing[1:2][0]  # a user's
+    return np.ndim(thing[0]) == 0 and (isinstance(weights, Mapping) or np.ndim(weights) > 0)
 
 
-def handed_over(passes: Any, weights: Any, *claims: Any) -> Report:  # a user's
+def handed_over(blocks: Blocks | None, passes: Any, weights: Any, *claims: Any) -> Report:  # a user's
     """A report of passes, weights, and perhaps claims about them."""
-    return Report(float(passes), flat(weights), *claims[:1], shape=np.shape(weights))
+    return Report(float(passes), flat(weights, blocks), *claims[:1], shape=np.shape(weights))
 
 
 def objective(formulation: Formulation) -> tuple[object, ...]:

@@ -4,7 +4,9 @@ As an output structure a sample has two outputs with φ(x, −1) = 0, φ(x, +1) 
 
     ⟨w, ψ_i(y)⟩ = y_i p  for y ≠ y_i,      hinge (1 − y_i p)₊,      conditional likelihood log(1 + e^{−y_i p}).
 
-A real target counts by its sign (0 as positive), except in the squared loss, which uses the target itself.
+A real target counts by its sign (0 as positive), except in the squared loss, which uses the target itself. So numbers
+of classes are no targets: of 0 and 1, or 0, 1 and 2, all count as positive. Two classes are given as −1 and 1, such as
+2 * y - 1 of y in {0, 1}; more than two are for `Multiclass`.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from workbench.arithmetic.arrays import (
 from workbench.contracts import CompactHinge, Floats, Ints, Kernel, Sourced, multipliers
 from workbench.errors import BadInput
 from workbench.outputs._exact_linear import ExactLinear
+from workbench.outputs.multiclass import refuse_shapes
 
 
 def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:
@@ -69,7 +72,7 @@ class Linear(Sourced):
     Parameters
     ----------
     X : (n, d) array or scipy.sparse matrix, finite
-    y : (n,) labels ±1, or any finite numbers
+    y : (n,) labels ±1, or any finite numbers, of which all from 0 on are positive
     importance : (n,) weights ≥ 0, not all zero; default 1
 
     Raises
@@ -85,6 +88,7 @@ class Linear(Sourced):
     free_outputs = False
 
     def __init__(self, X: ArrayLike | Any, y: ArrayLike, importance: ArrayLike | None = None):
+        refuse_shapes("Linear", X, y)
         self.X, self.columns = checked_inputs(X), column_names(X)
         self.targets: Floats = numbers(y, "The targets", "write the two labels as −1 and 1").copy()
         if self.targets.shape != (self.X.shape[0],):
@@ -125,7 +129,9 @@ class Linear(Sourced):
         """The sign of ⟨w, x⟩ for each row of `inputs`, 1 at 0."""
         X = checked_inputs(by_name(inputs, self.names))
         if X.shape[1] != self.n_features:
-            raise BadInput(f"The data have {X.shape[1]} columns but the weights were learned on {self.n_features}.")
+            raise BadInput(
+                f"The data have {X.shape[1]} columns but the weights were learned on {self.n_features}; give those."
+            )
         return np.where(X @ checked_learned(w, self.n_features) >= 0, 1, -1)
 
     def weight_names(self) -> list[str]:

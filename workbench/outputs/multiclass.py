@@ -7,6 +7,7 @@ cost matrix with zero diagonal; the argmax is a scan over k labels, so everythin
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -140,13 +141,47 @@ def refuse_amounts(labels: NDArray, kinds: NDArray) -> None:
         raise BadInput(f"Classification needs classes, and {told}; round or bin them.")
 
 
+def refuse_shapes(name: str, X: Any, y: Any) -> None:
+    """`BadInput` for X and y that are swapped, missing, or of a shape that a `reshape` mends; `name` of the class."""
+    for called, what, given in (("X", "an (n, p) array", X), ("y", "a label for each row of X", y)):
+        if given is None:
+            raise BadInput(f"{called} is None; give {what}.")
+    try:
+        rows, labels = (tuple(getattr(each, "shape", ())) or np.shape(each) for each in (X, y))
+    except ValueError:
+        return  # ragged lists, of which more is said later
+    if len(rows) == 1 and len(labels) == 2 and rows[0] == labels[0] and labels[1] > 1:
+        raise BadInput(f"X has shape {rows} and y has shape {labels}, as if swapped; write {name}(X, y), rows first.")
+    if len(labels) == 2 and labels[1] == 1:
+        raise BadInput(f"y has shape {labels}; give one label per row, y.ravel().")
+    if len(rows) == 1 and len(labels) == 1 and rows[0] == labels[0] > 1:
+        raise BadInput(f"X has shape {rows}, one number for each label; if it is one column, give X.reshape(-1, 1).")
+
+
+def refuse_mixtures(y: Any) -> None:
+    """`BadInput` for labels of which some are texts and others numbers, which NumPy would turn into texts unasked."""
+    found = y if isinstance(y, list | tuple) else np.asarray(y)
+    if isinstance(found, np.ndarray) and found.dtype.kind != "O":
+        return
+    texts = [each for each in found if isinstance(each, str)]
+    others = [(i, each) for i, each in enumerate(found) if isinstance(each, Number)]
+    if not (texts and others):
+        return
+    at, other = others[0]
+    if other != other:
+        raise BadInput(f"The label of sample {at} is missing; remove the sample or repair its label.")
+    raise BadInput(
+        f"The labels mix texts and numbers, {texts[0]!r} and {other!r}; write all as texts, [str(k) for k in y]."
+    )
+
+
 class Multiclass(Sourced):
     """Samples X with labels y.
 
     Parameters
     ----------
     X : (n, p) array or scipy.sparse matrix, finite
-    y : (n,) labels of any sortable kind; `classes` holds the distinct ones in order
+    y : (n,) labels of any sortable kind, all texts or all numbers; `classes` holds the distinct ones in order
     cost : (k, k) with cost[true, predicted] ≥ 0 and a zero diagonal; default 0/1
     weights : (n,) sample weights ≥ 0, not all zero; default 1
     classes : labels to admit besides those seen in y
@@ -172,6 +207,8 @@ class Multiclass(Sourced):
         classes: ArrayLike | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
     ):
+        refuse_shapes("Multiclass", X, y)
+        refuse_mixtures(y)
         self.X, self.columns = checked_inputs(X), column_names(X)
         labels = named_labels(y)
         if labels.ndim != 1 or len(labels) != self.X.shape[0]:
@@ -237,7 +274,9 @@ class Multiclass(Sourced):
         """The label of the highest score for each row of `inputs` (m, p); `bias` (k,) adds to each label's."""
         X = checked_inputs(by_name(inputs, self.names))
         if X.shape[1] != self.n_inputs:
-            raise BadInput(f"The data have {X.shape[1]} columns but the weights were learned on {self.n_inputs}.")
+            raise BadInput(
+                f"The data have {X.shape[1]} columns but the weights were learned on {self.n_inputs}; give those."
+            )
         w = checked_learned(w, self.n_features)
         return self.classes[(self.scores(w, X) + (0.0 if bias is None else bias)).argmax(axis=1)]
 

@@ -102,7 +102,8 @@ def checked_formulation(formulation: object, problem: object, door: str = "solve
         thing = f"class {problem.__name__}" if isclass(problem) else type(problem).__name__
         raise BadInput(f"The problem is a {thing}; give an output structure with data, e.g. Multiclass(X, y).")
     if not isinstance(formulation, Formulation):
-        raise MissingCapability(f"{type(formulation).__name__} cannot be solved; `cutbench list` names those that can.")
+        thing = type(formulation).__name__
+        raise MissingCapability(f"{thing} cannot be solved; give {door} a formulation such as SoftMargin().")
     return plain_settings(formulation)
 
 

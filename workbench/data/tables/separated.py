@@ -42,7 +42,8 @@ GROUPED = re.compile(r"[+-]?\d{1,3}([ ,'’]\d{3})+(\.\d+)?", re.ASCII)  # 1,234
 def read(path: Path, asked: Asked) -> Table:
     """The inputs as floats; labels as whole numbers or texts."""
     try:
-        return numbers_of(path, asked)
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers too large are refused in words later
+            return numbers_of(path, asked)
     except BadInput as error:
         if asked.n_inputs is None and labelled_lines(path):
             hint = f"if its lines are label<TAB>text, {text_command(path)} reads them"
@@ -78,9 +79,11 @@ def numbers_of(path: Path, asked: Asked) -> Table:
             X[i, k] = finite_cell(sheet, line, j, cells[j])
     X, told = filled(X, asked.means, sheet, inputs)
     remarks += told
+    lines, called = [line for line, _ in sheet.rows], [sheet.called(j) for j in inputs]
     own = [sheet.names[j] for j in inputs] if sheet.header or asked.label or asked.drop else None
     if labels is None:
-        return Table(X, None, own, remark="; ".join(filter(None, (*remarks, unlabelled(sheet, inputs, asked)))))
+        told = "; ".join(filter(None, (*remarks, unlabelled(sheet, inputs, asked))))
+        return Table(X, None, own, remark=told, lines=lines, called=called)
     labelled = np.array(given(sheet, labels))
     if not labelled.all():
         if asked.n_inputs is None:
@@ -88,13 +91,13 @@ def numbers_of(path: Path, asked: Asked) -> Table:
         missing = int(np.count_nonzero(~labelled))
         remarks.append(f"{counted(missing, 'sample')} without a label in {sheet.called(labels)}")
     if not labelled.any():
-        return Table(X, None, own, remark="; ".join(remarks))
+        return Table(X, None, own, remark="; ".join(remarks), lines=lines, called=called)
     y = tidied(np.array([cells[labels] for (_, cells), has in zip(sheet.rows, labelled, strict=True) if has]))
     place = sheet.called(labels) + (", the last" if labels == sheet.width - 1 else "")
     numbered = [] if learned else [j for k, j in enumerate(inputs) if counts(sheet.header, j, X[:, k])]
     remarks += [*([] if learned else classes_like_gaps(sheet, labels)), *(numbering(sheet, j) for j in numbered)]
-    told, lines = "; ".join(filter(None, remarks)), [line for line, _ in sheet.rows]
-    return Table(X, y, own, place, told, None if labelled.all() else np.flatnonzero(labelled), lines)
+    told = "; ".join(filter(None, remarks))
+    return Table(X, y, own, place, told, None if labelled.all() else np.flatnonzero(labelled), lines, called)
 
 
 def checked_drop(sheet: Sheet, asked: Asked) -> tuple[str, ...]:
@@ -190,7 +193,8 @@ def beside(sheet: Sheet, inputs: list[int], asked: Asked) -> list[int]:
 def numbers_only(sheet: Sheet, inputs: list[int], labels: int | None, asked: Asked) -> None:
     """Refuse inputs of words, and inputs without a value that the user does not have filled, all in one sentence.
 
-    The sentence also names labels that are missing, which alone are refused later (`missing_labels`).
+    The sentence also names labels that are missing, and cells that are infinite or not written as numbers are, which
+    alone are refused later (`missing_labels`, `finite_cell`).
     """
     if asked.n_inputs is not None:
         words = []  # weights know the columns: a word among them is a fault of its cell
@@ -206,6 +210,11 @@ def numbers_only(sheet: Sheet, inputs: list[int], labels: int | None, asked: Ask
     if holes:
         found.append(empty_cells(sheet, holes))
         fixes.append("--set fill=mean")
+    strange = [(line, j, cells[j]) for line, cells in sheet.rows for j in inputs if j not in words and odd(cells[j])]
+    if strange:
+        line, column, cell = strange[0]
+        more = f", one of {len(strange)} such cells" if len(strange) > 1 else ""
+        found.append(f"line {line}: {sheet.called(column)} is {cell[:60]!r}{more}")
     likely = [j for j in words if not sheet.of_names(j)] if labels is not None and asked.label is None else []
     bare = 0 if labels is None or asked.n_inputs is not None else given(sheet, labels).count(False)
     told = f"{sheet.path} {' and '.join(found)}, and inputs are numbers"
@@ -214,7 +223,13 @@ def numbers_only(sheet: Sheet, inputs: list[int], labels: int | None, asked: Ask
         fixes.append(f"--set {LEAVE_OUT} to leave {'such rows' if bare > 1 else 'that row'} out")
     if likely:
         fixes.append(f"or --set label={sheet.word(likely[0])} if these are the labels")
-    raise BadInput(f"{told}; say {', '.join(fixes)}.")
+    there = f", and write finite numbers with points in line {strange[0][0]} and the like" if strange else ""
+    raise BadInput(f"{told}; say {', '.join(fixes)}{there}.")
+
+
+def odd(cell: str) -> bool:
+    """Whether a cell holds an infinite number, or one that is not written as a number is read."""
+    return ill_written(cell) or ((value := as_number(cell)) is not None and math.isinf(value))
 
 
 def ill_written(cell: str) -> bool:

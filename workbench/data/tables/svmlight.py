@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from workbench.arithmetic.arrays import as_number
-from workbench.data.hints import labelled_lines, text_command
+from workbench.data.hints import labelled_lines, tabbed_words, text_command
 from workbench.data.tables.table import LARGEST_INDEX, Asked, Table, tidied
 from workbench.errors import BadInput, counted
 
@@ -114,4 +114,6 @@ def remedy(path: Path, entry: str) -> str:
             return f"Vowpal Wabbit's format is read from files named .vw, so rename it {path.stem}.vw"
         if [] in lines[:-1] and len({len(words) for words in lines if words}) == 1:
             return f"a word and its label a line is read from files named .conll, so rename it {path.stem}.conll"
+    if tabbed_words(path):
+        return f"lines label<TAB>text are read by {text_command(path)}"
     return "write for example 3:0.25"

@@ -28,6 +28,7 @@ class Table(NamedTuple):
     label : the place of the labels in words, such as `column species`
     remark : what else the user should know of the reading
     lines : the number of the line of each sample, where the file has lines
+    called : what a message calls each input, None for its number
     """
 
     X: ArrayLike | sparse.sparray
@@ -37,6 +38,16 @@ class Table(NamedTuple):
     remark: str = ""
     labelled: NDArray[np.intp] | None = None
     lines: list[int] | None = None
+    called: list[str] | None = None
+
+    def place(self, sample: int) -> str:
+        """Where a sample stands, for a message."""
+        return f"line {self.lines[sample]}" if self.lines else f"sample {sample + 1}"
+
+    def name(self, column: int) -> str:
+        """What a message calls an input; features of svmlight are counted from their first index on."""
+        first = self.columns if isinstance(self.columns, int) else 1
+        return self.called[column] if self.called else f"feature {column + first}"
 
 
 class Asked(NamedTuple):
@@ -78,8 +89,14 @@ def checked_names(path: Path, table: Table) -> Table:
     """The table, unless a label or a column's name has unprintable characters, which could steer a terminal."""
     names = table.columns if isinstance(table.columns, list) else []
     words = table.y.ravel().tolist() if table.y is not None and table.y.dtype.kind == "U" else []
-    for what, texts in (("name of input", names), ("label of sample", words)):
-        for number, text in enumerate(texts, 1):
-            if not text.isprintable():
-                raise BadInput(f"{path}: the {what} {number}, {text[:60]!r}, has unprintable characters; remove them.")
+    for number, text in enumerate(names, 1):
+        if not text.isprintable():
+            raise BadInput(
+                f"{path}: the name of input {number}, {text[:60]!r}, has unprintable characters; remove them."
+            )
+    for at, text in enumerate(words):
+        if not text.isprintable():
+            sample = at if table.labelled is None else int(table.labelled[at])
+            told = f"{path} {table.place(sample)}: the label {text[:60]!r} has unprintable characters"
+            raise BadInput(f"{told}; remove them.")
     return table
