@@ -367,7 +367,8 @@ def test_predict_reads_data_with_and_without_labels(cutbench):
     certificate = json.loads(cutbench("solve", "train.csv", "hard-margin", "--json").stdout)["certificate"]
     for data in ("new.csv", "new.svm"):
         result = cutbench("predict", certificate, data)
-        assert (result.stdout, result.stderr) == ("low\nhigh\n", "")
+        assert result.stdout == "low\nhigh\n"
+        assert ("taken for the columns learned, a, b" in result.stderr) == (data == "new.svm")
     assert "0.00 % of 4 differ" in cutbench("predict", certificate, "train.csv").stderr
     Path("odd.csv").write_text("a,b,label\n0,1,low\n5,1,huge\n")
     assert "the weights do not know huge" in cutbench("predict", certificate, "odd.csv").stderr

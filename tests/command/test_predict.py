@@ -309,13 +309,13 @@ def test_data_that_do_not_fit_are_told_with_their_name_and_a_fix(cutbench):
     assert "did you mean the problem iris?" in cutbench("predict", "run", "irs", code=2).stderr
 
 
-def test_numbered_columns_are_not_taken_for_columns_with_names(cutbench):
+def test_numbered_columns_are_taken_in_order_for_columns_with_names_and_told(cutbench):
     write("a.csv", "height,width,label\n1,5,low\n2,1,low\n5,2,high\n6,4,high\n")
     cutbench("solve", "a.csv", "soft-margin", "--out", "run")
     write("a.svm", "low 1:1\nhigh 1:5 2:2\n")
-    told = cutbench("predict", "run", "a.svm", code=2).stderr
-    assert "a.svm numbers its columns, and the weights were learned on columns with names (height, width)" in told
-    assert "give a CSV file with these names." in told
+    told = cutbench("predict", "run", "a.svm").stderr
+    assert "its numbers of columns, in order, were taken for the columns learned, height, width; a CSV file" in told
+    assert "were taken for the columns" in json.loads(cutbench("predict", "run", "a.svm", "--json").stdout)["remark"]
     write("b.csv", "width,height\n5,1\n")
     assert cutbench("predict", "run", "b.csv").stdout == "low\n"
 

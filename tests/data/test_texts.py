@@ -211,9 +211,9 @@ def test_weights_of_other_words_are_refused(tmp_path, monkeypatch):
     assert run(cli, ["verify", "a"]).exit_code == 0
     assert run(cli, ["predict", "a", "text", "--set", "path=a.tsv"]).exit_code == 0
     (tmp_path / "c.tsv").write_text("p\tgood day\nq\tbad day\n" * 5)
-    way = "`cutbench predict a b.tsv` reads all texts there in the words learned"
-    for name, said in (("b", f"path=b.tsv takes other words than path=a.tsv, with which the weights were learned; {way}"),
-                       ("c", "'p' where 'x' was learned")):  # fmt: skip
+    other = "path=b.tsv takes other words than path=a.tsv, with which the weights were learned; "
+    other += "`cutbench predict a b.tsv` reads all texts there in the words learned"
+    for name, said in (("b", other), ("c", "'p' where 'x' was learned")):
         refused = run(cli, ["predict", "a", "text", "--set", f"path={name}.tsv"])
         assert refused.exit_code == 2
         assert said in refused.stderr

@@ -112,7 +112,8 @@ def test_floats_below_and_above_a_fraction_are_the_nearest():
 def test_a_scale_makes_margins_hold_and_there_is_none_beyond_the_least_loss():
     exact, theta = rules(hard=True), ratios(np.array([1.0, 0.0, 0.0, 1.0]))
     none, some = ratios(np.zeros(2)), ratios(np.array([0.0, 1.0]))
-    oracle = SimpleNamespace(least_loss=Fraction(1), free=lambda *_: none)
+    asked = {"outputs": (), "rows": len, "highest": len}  # of the protocol, and not used here
+    oracle = SimpleNamespace(least_loss=Fraction(1), free=lambda *_: none, **asked)
     exact.oracle = oracle
     for violation in (Fraction(1, 3), Fraction(0), Fraction(-5), Fraction(2, 3)):
         scale = exact.feasible_scale(theta, violation)

@@ -246,7 +246,8 @@ def load(path: str | Path, family: type | None = None) -> tuple[Certificate, Num
 def unreadable(path: Path, fault: str) -> str:
     """The sentence on a damaged certificate, with the command that writes one."""
     try:
-        header = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        file = path.with_suffix(".json")
+        header = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None  # a pipe may never end
     except (OSError, ValueError, RecursionError):  # then nothing tells what it was about
         header = None
     return f"{path} is not a readable certificate ({fault}); write it again with `{writer_of(header)}`."

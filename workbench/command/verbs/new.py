@@ -13,7 +13,10 @@ that kind's folder of the checkout.
 from __future__ import annotations
 
 import re
-from importlib.util import find_spec
+import site
+import sys
+import sysconfig
+from importlib.machinery import PathFinder
 from keyword import iskeyword
 from pathlib import Path
 
@@ -91,13 +94,14 @@ def check_module(path: Path) -> None:
         raise BadInput(
             f"{name!r} is a word of Python's, and no file of that name can be imported; choose another NAME."
         )
-    try:
-        found = find_spec(name)
-    except (ImportError, ValueError):  # a module that says nothing of its origin
-        found = None
-    origin = None if found is None else found.origin  # None of a folder without files of Python's
-    if origin is not None and Path(origin).resolve() != path.resolve():
+    if name in sys.stdlib_module_names or installed(name):
         raise BadInput(f"{path.name} would hide the Python module {name} from programs beside it; choose another NAME.")
+
+
+def installed(name: str) -> bool:
+    """Whether a package that is installed has a module of this name."""
+    places = {*site.getsitepackages(), site.getusersitepackages(), sysconfig.get_path("purelib")}
+    return PathFinder.find_spec(name, sorted(places)) is not None
 
 
 def starter(kind: str, name: str) -> str:

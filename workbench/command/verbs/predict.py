@@ -140,7 +140,6 @@ def of_table(certificate: Any, header: Mapping[str, Any], data: str, settings: t
 
     if Path(data).suffix.lower() not in (*SHEETS, ".npz"):
         none_given(settings, data)
-        check_numbered(certificate, data)
 
     def table_in(label: str | None = None, fill: Literal["mean"] | None = None) -> Any:
         return read(
@@ -175,21 +174,20 @@ def of_table(certificate: Any, header: Mapping[str, Any], data: str, settings: t
         )
     y = table.y if table.y is None or problem.classes.dtype.kind != "U" else table.y.astype(str)
     place = f", {table.label}" if table.label else ""
-    return of_rows(certificate, divided(X, scales), y, data, as_json, table.remark, place, table.labelled)
+    remark = "; ".join(filter(None, [table.remark, numbered(certificate, data)]))
+    return of_rows(certificate, divided(X, scales), y, data, as_json, remark, place, table.labelled)
 
 
-def check_numbered(certificate: Any, data: str) -> None:
-    """Refuse a file that has numbers for its columns where the weights were learned on columns with names."""
+def numbered(certificate: Any, data: str) -> str:
+    """What to tell of a file that has numbers for its columns where the weights were learned on columns with names."""
     from workbench.data.readers import FORMATS
     from workbench.data.tables import svmlight
 
     names = certificate.problem.columns
-    if isinstance(names, list) and names and FORMATS.get(Path(data).suffix.lower()) is svmlight.read:
-        raise BadInput(
-            f"{data} numbers its columns, and the weights were learned on columns with names "
-            f"({listed([printed(str(each)) for each in names])}), so that a number may mean another column; give a CSV "
-            "file with these names."
-        )
+    if not (isinstance(names, list) and names and FORMATS.get(Path(data).suffix.lower()) is svmlight.read):
+        return ""
+    shown = listed([printed(str(each)) for each in names])
+    return f"its numbers of columns, in order, were taken for the columns learned, {shown}; a CSV file would name them"
 
 
 def holds_texts(certificate: Any, data: str) -> bool:
