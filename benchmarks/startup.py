@@ -30,7 +30,7 @@ WORDS = {
     "list": ("list",),
     "solve": ("solve", "iris", "soft-margin", "--out", "run", "--overwrite"),
     "verify": ("verify", "run"),
-    "demo": ("demo", "--out", "story"),
+    "demo": ("demo", "--out", "story", "--overwrite"),
 }
 
 
