@@ -85,11 +85,10 @@ def text(
     parts = np.sort(order[:kept]), np.sort(order[kept:])
     topics, texts = np.array(found.topics), found.texts
     learned, other = (wb.datasets.Stories(topics[at].tolist(), [texts[i] for i in at]) for at in parts)
-    if not any(map(str.isalnum, "".join(learned.texts))):
-        raise wb.BadInput(
-            f"{path}: the texts hold no words, which are runs of letters and digits; check what they hold."
-        )
-    problem = tfidf_problem(learned, other if split == "test" else learned, min_count)
+    try:
+        problem = tfidf_problem(learned, other if split == "test" else learned, min_count)
+    except wb.BadInput as error:
+        raise wb.BadInput(f"{path}: {error}") from None
     asked = parts[1] if split == "test" else parts[0]
     problem.found_at = [(found.files or found.lines)[i] for i in asked]
     told = filter(None, (parted(len(texts), size, kept, split), found.remark))

@@ -33,8 +33,9 @@ CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").exists() else N
 PACKAGED = {"output": "outputs", "formulation": "formulations", "solver": "solvers", "learner": "learners"}
 BESIDE = {"problem": "problems", "figure": "figures", "benchmark": "benchmarks"}
 KINDS = ("problem", "output", "formulation", "solver", "learner", "figure", "benchmark")
-PRIVATE = "_cutbench_"  # the beginning of the names of modules that are files,
-USERS = f"{PRIVATE}user_"  # and of users' ones
+PRIVATE = "_cutbench_"  # the beginning of the names of modules that are files
+USERS = f"{PRIVATE}user_"  # and of those of users' files
+RUN_AS = "<run_path>"  # what `runpy` calls the module of a program file
 REQUIRED: Any = inspect.Parameter.empty
 TEXTUAL = (int, float, str, bool)
 SPREAD = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -141,16 +142,18 @@ def line_within(path: Path, error: BaseException) -> int | None:
     return lines[-1] if lines else None
 
 
-def place_of_a_user(error: BaseException) -> str | None:
+def place_of_a_user(error: BaseException, through: bool = False) -> str | None:
     """`FILE line N`, where a user's file stopped, or something outside of this package that the file called; None if
     this package stopped.
+
+    through : whether the last line of a user's that the error passed is meant, though this package stopped behind it
     """
     place, frame = None, error.__traceback__
     while frame:
         name = str(frame.tb_frame.f_globals.get("__name__"))
-        if name.startswith(USERS):
+        if name.startswith((USERS, RUN_AS)):
             place = f"{Path(frame.tb_frame.f_code.co_filename).name} line {frame.tb_lineno}"
-        elif name.startswith(("workbench.", PRIVATE)):
+        elif not through and name.startswith(("workbench.", PRIVATE)):
             place = None
         frame = frame.tb_next
     return place

@@ -48,5 +48,5 @@ def test_texts_are_named_by_file_or_line(tmp_path):
             tmp_path / f"r{name}",
         )
         told = json.loads(run("explain", tmp_path / f"r{name}", "--json"))["samples"]
-        assert {each["where"] for each in told} <= set(places)
+        assert told
         assert all(each["where"] == places[each["sample"]] for each in told)

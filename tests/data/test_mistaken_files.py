@@ -83,7 +83,7 @@ def test_texts_without_words_are_refused_as_such(here, text):
         for k in range(4):
             (here / "texts" / label / str(k)).write_text(text)
     with pytest.raises(
-        wb.BadInput, match="texts: the texts hold no words, which are runs of letters and digits; check"
+        wb.BadInput, match=r"texts: The \d texts hold no words, which are runs of letters and digits; give"
     ):
         wb.load_problem("text")(path="texts")
 

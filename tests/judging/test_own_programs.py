@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from workbench.errors import BadInput, MissingCapability
-from workbench.judging import programs
 from workbench.judging.programs import (
     TERMS,
     Ends,
@@ -357,6 +356,17 @@ def test_a_variable_without_a_unit_is_named():
     assert "gives" not in wb.crosscheck(np.full(2, 1e-3), tied).reason
 
 
+def unit_of(problem, made, proof):
+    return units(problem, at_proven(problem, made, proof), proof)
+
+
+def test_the_lower_end_is_told_in_the_sense_of_the_objective():
+    x = cp.Variable(name="x")
+    for goal, optimum in ((cp.Minimize(x), 2.0), (cp.Maximize(-x), -2.0), (cp.Maximize(x), 3.0)):
+        found = wb.crosscheck(2.5, cp.Problem(goal, [x >= 2, x <= 3])).evidence
+        assert found["reference_lower"] == pytest.approx(optimum)
+
+
 def test_the_sizes_that_rows_give_a_variable():
     x, y = cp.Variable(2, name="x"), cp.Variable(name="y")
     none = {x.id: 0.0, y.id: 0.0}
@@ -381,24 +391,24 @@ def test_a_point_that_is_0_but_for_noise_gives_no_unit():
     problem = cp.Problem(cp.Minimize(cp.norm(x) + cp.sum(y)), [A_ROWS @ x <= [4, 6, 6], y >= 0.3])
     made, proof = compiled(problem), wb.prove(problem)
     assert 0 < np.abs(at_proven(problem, made, proof)[x.id]).max() < 1e-9
-    assert units(problem, made, proof) == ({x.id: pytest.approx(1), y.id: pytest.approx(0.3)}, ())
+    assert unit_of(problem, made, proof) == ({x.id: pytest.approx(1), y.id: pytest.approx(0.3)}, ())
 
 
 def test_a_variable_beside_the_objective_has_the_unit_of_its_point():
     x, y = cp.Variable(name="x"), cp.Variable(name="y")
     problem = cp.Problem(cp.Minimize(x), [x >= 1, y >= 7, y <= 9e3, y == 5e3 * x])
-    found = units(problem, compiled(problem), wb.prove(problem))
+    found = unit_of(problem, compiled(problem), wb.prove(problem))
     assert found == ({x.id: pytest.approx(1), y.id: pytest.approx(5e3)}, ())
 
 
-def test_a_constant_of_the_objective_does_not_hide_what_is_noise(monkeypatch):
+def test_a_constant_of_the_objective_does_not_hide_what_is_noise():
     x, y = cp.Variable(name="x"), cp.Variable(name="y")
     problem = cp.Problem(cp.Minimize(x + 2 * y + 1000), [x >= 0, x <= 4, y >= 5, y <= 6])
-    monkeypatch.setattr(programs, "at_proven", lambda *given: {x.id: np.array(1e-7), y.id: np.array(5.0)})
+    there = {x.id: np.array(1e-7), y.id: np.array(5.0)}
     proof = SimpleNamespace(lower=Fraction(1010), upper=Fraction(1010) + Fraction(1, 10**6))
-    assert units(problem, None, proof).sizes == {x.id: 4.0, y.id: 5.0}
+    assert units(problem, there, proof).sizes == {x.id: 4.0, y.id: 5.0}
     proof.upper = proof.lower + Fraction(1, 10**8)
-    assert units(problem, None, proof).sizes == {x.id: 1e-7, y.id: 5.0}
+    assert units(problem, there, proof).sizes == {x.id: 1e-7, y.id: 5.0}
 
 
 @pytest.mark.parametrize("values", [1.0, [1.0], [[1.0]], np.float64(1.0)])
@@ -414,16 +424,16 @@ def test_the_units_of_variables():
     x, y, z = (cp.Variable(2, name=name) for name in "xyz")
     problem = cp.Problem(cp.Minimize(cp.sum(x + y + z)), [x >= [1, 3], y >= [2, 0], z >= 0])
     made = compiled(problem)
-    assert units(problem, made, wb.prove(problem)) == ({x.id: 3.0, y.id: 2.0, z.id: 3.0}, ("z",))
+    assert unit_of(problem, made, wb.prove(problem)) == ({x.id: 3.0, y.id: 2.0, z.id: 3.0}, ("z",))
     nothing = cp.Problem(cp.Minimize(cp.sum(z)), [z >= 0])
-    assert units(nothing, compiled(nothing), wb.prove(nothing)) == ({z.id: 1.0}, ("z",))
+    assert unit_of(nothing, compiled(nothing), wb.prove(nothing)) == ({z.id: 1.0}, ("z",))
 
 
 def test_units_and_terms_are_sizes_where_the_optimum_is_negative():
     x, y = (cp.Variable(2, name=name) for name in "xy")
     problem = cp.Problem(cp.Maximize(cp.sum(x) - cp.sum(y)), [x <= [-5, 0], y >= [-1, -3]])
     made, proof = compiled(problem), wb.prove(problem)
-    assert units(problem, made, proof) == ({x.id: 5.0, y.id: 3.0}, ())
+    assert unit_of(problem, made, proof) == ({x.id: 5.0, y.id: 3.0}, ())
     assert objective_terms(problem) == 9.0
 
 
@@ -438,7 +448,7 @@ def test_units_and_terms_below_1_are_as_small_as_they_are():
     x = cp.Variable(name="x")
     problem = cp.Problem(cp.Minimize(x), [x >= 0.25])
     made, proof = compiled(problem), wb.prove(problem)
-    assert units(problem, made, proof) == ({x.id: 0.25}, ())
+    assert unit_of(problem, made, proof) == ({x.id: 0.25}, ())
     assert objective_terms(problem) == 0.25
 
 
@@ -666,7 +676,7 @@ def test_where_the_optimum_and_all_terms_are_0_the_excess_is_that_in_units_of_th
 
 def objective_terms(problem):
     made, proof = compiled(problem), wb.prove(problem)
-    return terms_of(problem, made, proof, units(problem, made, proof).sizes)
+    return terms_of(problem, at_proven(problem, made, proof), proof, unit_of(problem, made, proof).sizes)
 
 
 def test_an_optimum_that_is_0_but_for_rounding_is_measured_by_its_terms():

@@ -17,12 +17,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
-from pathlib import Path
 
 import click
 
 from workbench.errors import CutbenchError
-from workbench.registries import USERS, place_of_a_user
+from workbench.registries import place_of_a_user
 
 BUG = 70
 INTERRUPTED = 130
@@ -61,7 +60,7 @@ def explained(error: Exception | SystemExit) -> tuple[str, int]:
             return f"{error.strerror}: {error.filename or 'standard output'}; free some, or write elsewhere.", 2
         return f"{error.strerror or error}: {error.filename or 'a file'}; check the path.", 2
     if isinstance(error, SystemExit):
-        where = place_of_exit(error) or "A Python file"
+        where = place_of_a_user(error, through=True) or "A Python file"
         return f"{where} called exit({error}) in place of an answer; remove the call from your file.", 2
     if isinstance(error, MemoryError):
         told = error or "no size is known"
@@ -91,19 +90,6 @@ def verb_with(context: click.Context, option: str) -> str | None:
 
 def has_option(command: click.Command, option: str) -> bool:
     return any(option in each.opts for each in command.params)
-
-
-RUN_AS = "<run_path>"  # what `runpy` calls the module of a program file
-
-
-def place_of_exit(error: SystemExit) -> str | None:
-    """`FILE line N`, the last line of a user's file that an exit passed through; None if it passed none."""
-    place, frame = None, error.__traceback__
-    while frame:
-        if str(frame.tb_frame.f_globals.get("__name__")).startswith((USERS, RUN_AS)):
-            place = f"{Path(frame.tb_frame.f_code.co_filename).name} line {frame.tb_lineno}"
-        frame = frame.tb_next
-    return place
 
 
 def debugging() -> bool:

@@ -201,9 +201,13 @@ def make_of(names: Iterable[str] | None, records: Sequence[Mapping[str, Any]], o
     ------
     BadInput : a figure named cannot be drawn from runs, or none of these records fits
     """
+    return draw_all(fitting(names, records), out)
+
+
+def draw_all(measured: Mapping[str, Arrays], out: str | Path) -> list[Path]:
+    """Draw registered figures from their arrays, by name; returns the files' paths."""
     known = registry("figure")
-    drawn = fitting(names, records).items()
-    return [path for name, arrays in drawn for path in save(name, arrays, known.get(name).draw(arrays), out)]
+    return [path for name, arrays in measured.items() for path in save(name, arrays, known.get(name).draw(arrays), out)]
 
 
 def fitting(names: Iterable[str] | None, records: Sequence[Mapping[str, Any]]) -> dict[str, Arrays]:

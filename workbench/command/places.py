@@ -240,4 +240,6 @@ def is_page(path: Path) -> bool:
 
 def is_figure(path: Path) -> bool:
     """Whether a picture or table is one of the three files of a figure."""
-    return all(path.with_suffix(f".{suffix}").is_file() for suffix in ("png", "svg", "csv"))
+    from workbench.command.pictures import SUFFIXES
+
+    return all(path.with_suffix(f".{suffix}").is_file() for suffix in SUFFIXES)

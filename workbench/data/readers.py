@@ -41,9 +41,10 @@ from workbench.data.tables.sheet import words_in
 from workbench.data.tables.table import Asked, Columns, Table, checked_names, tidied
 from workbench.dyads import vowpal
 from workbench.errors import BadInput, counted
+from workbench.outputs._rows_and_labels import refuse_amounts
 from workbench.outputs.chain import Chain
 from workbench.outputs.linear import Linear
-from workbench.outputs.multiclass import Multiclass, refuse_amounts
+from workbench.outputs.multiclass import Multiclass
 
 SHEETS = (".csv", ".tsv")
 FORMATS: dict[str, Callable[[Path, Asked], Table]] = {

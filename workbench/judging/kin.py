@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from workbench.judging.reference import Reference
-from workbench.judging.relations import described, related
+from workbench.judging.relations import changed_settings, described, related
 from workbench.judging.seeds import CHANCE, Run
 from workbench.judging.share import Allowance
 from workbench.judging.stand import Stand
@@ -91,10 +90,7 @@ def agreeing(excess: float, reads: str) -> str:
 
 def read_by(relation: str, reference: Reference, changed: Reference) -> str:
     """What a right `fit` reads of its arguments that the relation changes."""
-    before: Any = reference.formulation  # of any kind, whose settings are read by name
-    after: Any = changed.formulation  # the same, by name
-    now = vars(after)
-    settings = [f"`formulation.{key}`" for key, was in vars(before).items() if was != now[key]]
+    settings = [f"`formulation.{key}`" for key in changed_settings(reference, changed)]
     return " and ".join([*settings, READ.get(relation, "all of the `problem` that it is given")])
 
 

@@ -102,9 +102,10 @@ def crosscheck_program(learned: Any, problem: cp.Problem, tolerance: float = 1e-
             return Verdict(FAILED, np.inf, fault, rule="weights")
     proof, kept = prove(problem), [(variable, variable.value) for variable in problem.variables()]
     try:
-        unit, guessed = units(problem, made, proof)
+        there = at_proven(problem, made, proof)
+        unit, guessed = units(problem, there, proof)
+        terms = terms_of(problem, there, proof, unit)
         found = [evaluated(values, problem, proof.program.sign, unit) for _, values in steps]
-        terms = terms_of(problem, made, proof, unit)
     finally:
         for variable, value in kept:
             variable.save_value(value)
@@ -124,7 +125,7 @@ def crosscheck_program(learned: Any, problem: cp.Problem, tolerance: float = 1e-
     return judged(seen, ends, tolerance, most_violated(problem, found[-1][1]), rests)
 
 
-def at_proven(problem: cp.Problem, made: Compiled, proof: Proof) -> dict[int, Any]:  # arrays or numbers
+def at_proven(problem: cp.Problem, made: Compiled, proof: Proof) -> dict[int, Floats]:
     """|x*| of each variable that is compiled as it is; the variables keep x* as their values."""
     for variable in problem.variables():
         variable.save_value(None)
@@ -141,10 +142,14 @@ class Units(NamedTuple):
     guessed: tuple[str, ...] = ()
 
 
-def units(problem: cp.Problem, made: Compiled, proof: Proof) -> Units:
-    """The unit of each variable; see the module's docstring."""
+def units(problem: cp.Problem, proven: Mapping[int, Floats], proof: Proof) -> Units:
+    """The unit of each variable, whose sizes at the proven point are given; see the module's docstring."""
     variables, none = problem.variables(), {each.id: 0.0 for each in problem.variables()}
-    there = none | {key: float(np.max(each, initial=0.0)) for key, each in at_proven(problem, made, proof).items()}
+    there = none | {key: float(np.max(each, initial=0.0)) for key, each in proven.items()}
+    held = {key: list[Any]() for key in none}  # CVXPY's constraints have no types
+    for constraint in problem.constraints:
+        for each in constraint.variables():
+            held[each.id].append(constraint)
     width, most, goal = width_of(proof), max(there.values(), default=0.0), problem.objective.expr
     constant = sizes(goal, none).item()
     for key, x in there.items():
@@ -153,7 +158,7 @@ def units(problem: cp.Problem, made: Compiled, proof: Proof) -> Units:
     found, more = dict[int, float](), True
     while more:
         left = [each for each in variables if each.id not in found]
-        reached = {each.id: reach(problem.constraints, each, none | found) for each in left}
+        reached = {each.id: reach(held[each.id], each, none | found) for each in left}
         sized = {key: (least, there[key]) for key, least in reached.items() if least is not None}
         more = {key: x if x > ROUNDING * least else least for key, (least, x) in sized.items()}
         found |= more
@@ -168,9 +173,9 @@ def width_of(proof: Proof) -> float:
     return 0.0 if proof.lower is None or proof.upper is None else nearest(proof.upper) - nearest(proof.lower)
 
 
-def terms_of(problem: cp.Problem, made: Compiled, proof: Proof, unit: Mapping[int, float]) -> float:
+def terms_of(problem: cp.Problem, there: Mapping[int, Floats], proof: Proof, unit: Mapping[int, float]) -> float:
     """The size of the objective's terms at the proven point; in the variables' units where it is 0 there."""
-    objective, there = problem.objective.expr, at_proven(problem, made, proof)
+    objective = problem.objective.expr
     in_units, found = sizes(objective, unit).item(), sizes(objective, {**unit, **there}).item()
     return found if found > max(ROUNDING * in_units, width_of(proof)) else in_units or 1.0
 
@@ -337,6 +342,11 @@ class Ends(NamedTuple):
         return "below" if self.sign > 0 else "above"
 
     @property
+    def least(self) -> float:
+        """The lower end of the interval in the user's sense."""
+        return min(self.sign * self.lower, self.sign * self.upper)
+
+    @property
     def told(self) -> str:
         """The interval in the user's sense."""
         low, high = sorted((self.sign * self.lower, self.sign * self.upper))
@@ -359,7 +369,7 @@ def judged(
     gap = (ends.upper - ends.lower) / ends.size
     threshold = tolerance + gap if gap <= tolerance else tolerance
     evidence = {"objective": ends.sign * float(objectives[-1]), "threshold": threshold}
-    evidence |= {"reference_lower": ends.lower, "reference_gap": gap, "violation": float(violations[-1])}
+    evidence |= {"reference_lower": ends.least, "reference_gap": gap, "violation": float(violations[-1])}
 
     def verdict(word: str, told: str, rule: str) -> Verdict:
         return Verdict(word, excess, f"{told[0].upper()}{told[1:]}.", evidence, rule, float(excesses[-1]))

@@ -137,12 +137,18 @@ SAID = {
 
 def described(relation: str, reference: Reference, changed: Reference) -> str:
     """What the changed problem is, its settings, and that its optimum is known, for a sentence."""
-    before: Any = reference.formulation  # of any kind, whose settings are read by name
-    after: Any = changed.formulation  # the same, by name
-    was, now = vars(before), vars(after)
-    settings = [f"{key}={now[key]:.6g} instead of {key}={was[key]:.6g}" for key in was if was[key] != now[key]]
+    moved = changed_settings(reference, changed).items()
+    settings = [f"{key}={now:.6g} instead of {key}={was:.6g}" for key, (was, now) in moved]
     what = " and with ".join([SAID[relation], *settings])
     return f"a copy of this problem with {what}, whose optimum follows from the one that is proven"
+
+
+def changed_settings(reference: Reference, changed: Reference) -> dict[str, tuple[float, float]]:
+    """The settings of the formulation that a relation changes: before and after."""
+    before: Any = reference.formulation  # of any kind, whose settings are read by name
+    after: Any = changed.formulation  # the same, by name
+    now = vars(after)
+    return {key: (was, now[key]) for key, was in vars(before).items() if was != now[key]}
 
 
 def taken(problem: Problem, order: Ints, share: float = 1.0) -> Problem:

@@ -61,6 +61,7 @@ def terms_in(constraint: Any, given: Mapping[int, Any]) -> Floats:  # CVXPY has 
 def reach(constraints: Sequence[Any], variable: Any, known: Mapping[int, float]) -> float | None:  # CVXPY has no types
     """The least size t of a variable at which its terms in a row are as large as the row's others; None if none is.
 
+    constraints : those with the variable
     known : sizes of all variables, 0 for those that do not count. A finite bound of the variable's own counts, too.
     """
     known = {**known, variable.id: 0.0}
@@ -68,8 +69,6 @@ def reach(constraints: Sequence[Any], variable: Any, known: Mapping[int, float])
     ends = [np.abs(np.ravel(np.asarray(each, float))) for each in bounds if each is not None]
     found = [each for end in ends for each in end if 0 < each < np.inf]
     for constraint in constraints:
-        if not any(each.id == variable.id for each in constraint.variables()):
-            continue
         with np.errstate(all="ignore"):  # sizes far off overflow
             rest = terms_in(constraint, known)
             if all(each.is_affine() for each in constraint.args):

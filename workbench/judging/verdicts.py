@@ -403,8 +403,8 @@ def is_step(thing: Any) -> bool:  # a user's
         return True
     if not (isinstance(thing, tuple | list) and len(thing) > 1):
         return False
-    weights: Any = thing[1:2][0]  # a user's
-    return np.ndim(thing[0]) == 0 and (isinstance(weights, Mapping) or np.ndim(weights) > 0)
+    passes, weights, *_ = thing
+    return np.ndim(passes) == 0 and (isinstance(weights, Mapping) or np.ndim(weights) > 0)
 
 
 def handed_over(blocks: Blocks | None, passes: Any, weights: Any, *claims: Any) -> Report:  # a user's

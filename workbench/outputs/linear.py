@@ -34,7 +34,7 @@ from workbench.arithmetic.arrays import (
 from workbench.contracts import CompactHinge, Floats, Ints, Kernel, Sourced, multipliers
 from workbench.errors import BadInput
 from workbench.outputs._exact_linear import ExactLinear
-from workbench.outputs.multiclass import refuse_shapes
+from workbench.outputs._rows_and_labels import refuse_shapes
 
 
 def argmax_into(data: Any, theta: Floats, i: int, out: Ints) -> float:

@@ -34,7 +34,7 @@ def command(names: tuple[str, ...], runs: tuple[str, ...], out: str | None, over
     known = registry("figure")
     chosen = {name: known.get(name) for name in names or known.names()}
     folder = terminal.usable_folder(DEFAULT if out is None else out)
-    from workbench.command.pictures import fitting, make, save
+    from workbench.command.pictures import draw_all, fitting, make
     from workbench.command.records import run_at
     from workbench.command.tables import save_tables, tables_of
 
@@ -44,14 +44,7 @@ def command(names: tuple[str, ...], runs: tuple[str, ...], out: str | None, over
         found = [run_at(word) for word in runs]
         drawn, tables = fitting(list(chosen) if names else None, [each.record for each in found]), tables_of(found)
     spare_pictures(folder, list(drawn or chosen), tables, overwrite, default=out is None)
-    if runs:
-        paths = [
-            path for name, arrays in drawn.items() for path in save(name, arrays, chosen[name].draw(arrays), folder)
-        ]
-        paths += save_tables(tables, folder)
-    else:
-        paths = make(list(chosen), folder)
-    for path in paths:
+    for path in draw_all(drawn, folder) + save_tables(tables, folder) if runs else make(list(chosen), folder):
         click.echo(terminal.shown_path(path))
     return 0
 

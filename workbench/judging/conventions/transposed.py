@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from workbench.arithmetic.arrays import taken
 from workbench.arithmetic.intervals import gamma
 from workbench.contracts import Floats, Ints, SmoothForm
 from workbench.judging.conventions.neighbours import Neighbour, Suspect
@@ -27,10 +28,10 @@ from workbench.outputs.chain import Chain
 
 @dataclass(frozen=True)
 class SwappedTerms(Sized):
-    """Smooth terms h_i(P w) + ⟨c_i, w⟩;  order (p,) is P, counts (n, p) are the c_i."""
+    """Smooth terms h_i(P w) + ⟨c_i, w⟩;  order (p,) is P, counts (n, p), sparse, are the c_i."""
 
     order: Ints
-    counts: Floats
+    counts: sparse.csr_array
 
     @property
     def assumption(self) -> str:
@@ -38,21 +39,20 @@ class SwappedTerms(Sized):
 
     def evaluate(self, theta: Floats, samples: Ints, weights: Floats) -> tuple[Floats, Floats]:
         values, gradient = self.inner.evaluate(theta[self.order], samples, weights)
-        return values + self.counts[samples] @ theta, gradient[self.order] + weights @ self.counts[samples]
+        counts = taken(self.counts, samples)
+        return values + counts @ theta, gradient[self.order] + weights @ counts
 
     def errors(self, theta: Floats, samples: Ints, weights: Floats) -> tuple[Floats, float]:
         values, gradient = self.inner.errors(theta[self.order], samples, weights)
-        added, rounded = np.abs(self.counts[samples]), gamma(len(theta) + len(samples) + 2)
-        values = values + 2 * rounded * (self.inner.norms()[samples] + added.sum(axis=1)) * np.linalg.norm(theta)
-        return values, gradient + float(
-            2 * rounded * (np.abs(weights) @ (added.sum(axis=1) + self.inner.norms()[samples]))
-        )
+        sizes = self.inner.norms()[samples] + abs(taken(self.counts, samples)).sum(axis=1)
+        rounded = 2 * gamma(len(theta) + len(samples) + 2)
+        return values + rounded * sizes * np.linalg.norm(theta), gradient + float(rounded * (np.abs(weights) @ sizes))
 
     def decode(self, theta: Floats, samples: Ints) -> Ints:
         return self.inner.decode(theta[self.order], samples)
 
     def norms(self) -> Floats:
-        return self.inner.norms() + np.linalg.norm(self.counts, axis=1)
+        return self.inner.norms() + np.sqrt((self.counts**2).sum(axis=1))
 
     def hinges(self, theta: Any) -> tuple[Any, list[Any]]:  # CVXPY has no types
         value, constraints = self.inner.hinges(theta[self.order])
@@ -64,7 +64,7 @@ class SwappedCuts(View):
     """Cuts P a + c_i of h_i(P w) + ⟨c_i, w⟩."""
 
     order: Ints
-    counts: Floats
+    counts: sparse.csr_array
 
     def argmax(self, theta: Floats, samples: Ints) -> Ints:
         return self.inner.argmax(theta[self.order], samples)
@@ -74,7 +74,7 @@ class SwappedCuts(View):
 
     def rows(self, samples: Ints, witnesses: Ints) -> tuple[sparse.csr_array, Floats]:
         slopes, offsets = self.inner.rows(samples, witnesses)
-        return sparse.csr_array(slopes[:, self.order] + sparse.csr_array(self.counts[samples])), offsets
+        return sparse.csr_array(slopes[:, self.order] + taken(self.counts, samples)), offsets
 
     def slope_error(self, samples: Ints) -> Floats:
         return self.inner.slope_error(samples) + gamma(2) * self.reach(samples)
@@ -86,7 +86,7 @@ class SwappedCuts(View):
         return self.inner.rounding(theta[self.order])
 
     def reach(self, samples: Ints) -> Floats:
-        return self.inner.reach(samples) + np.abs(self.counts[samples]).sum(axis=1)
+        return self.inner.reach(samples) + abs(taken(self.counts, samples)).sum(axis=1)
 
 
 def swapped_oracle(suspect: Suspect) -> Iterator[Neighbour]:
@@ -98,13 +98,13 @@ def swapped_oracle(suspect: Suspect) -> Iterator[Neighbour]:
     if len(suspect.theta) != edges + k * k:
         return
     order = np.append(np.arange(edges), edges + np.arange(k * k).reshape(k, k).T.ravel())
-    counts = np.zeros((chain.n_samples, len(order)))
     owner = np.repeat(np.arange(chain.n_samples), chain.lengths)
     inside = owner[1:] == owner[:-1]
-    pairs = (edges + k * chain.labels[:-1] + chain.labels[1:])[inside]
-    np.add.at(counts, (owner[1:][inside], pairs), 1.0)
-    counts = counts[:, order] - counts
-    if not counts.any():
+    pairs, ones = (edges + k * chain.labels[:-1] + chain.labels[1:])[inside], np.ones(int(inside.sum()))
+    place = np.concatenate([owner[1:][inside]] * 2), np.concatenate([order[pairs], pairs])
+    counts = sparse.csr_array((np.append(ones, -ones), place), shape=(chain.n_samples, len(order)))
+    counts.eliminate_zeros()  # pairs of one label twice, and pairs that occur both ways
+    if not counts.nnz:
         return
     kind, view = (SmoothVariant, SwappedTerms) if isinstance(suspect.form, SmoothForm) else (Variant, SwappedCuts)
     form = kind(suspect.form, lambda inner: view(inner, order, counts))

@@ -20,7 +20,7 @@ from workbench.outputs._structured.kernels import listed_kernel
 from workbench.outputs._structured.table import Exactly, Listing, Table, misplaced
 from workbench.outputs._structured.texts import NoText, read, written
 
-MOST_LISTED = 50_000  # outputs of all samples together that are listed: some seconds of a user's own functions
+MOST_LISTED = 50_000  # outputs of all samples together that are listed
 CSR = ("data", "indices", "indptr")
 RECORDED = (*CSR, "owners", "losses", "true", "texts", "names")
 
@@ -58,7 +58,7 @@ class Rowed(Shown):
 
     @property
     def magnitude(self) -> Floats:
-        """Of differences of rows in a list, where the truth is a row; else of two rows."""
+        """The largest ‖φ‖₁ of the list; without a list, twice the largest seen so far."""
         return np.full(self.n_samples, (1 if self.listing else 2) * self.table.sizes.max())
 
     @property
