@@ -12,6 +12,7 @@ import pytest
 
 import workbench as wb
 from workbench.errors import BadInput
+from workbench.judging import patience as patience_module
 from workbench.judging import stand
 from workbench.judging.patience import (
     Try,
@@ -24,9 +25,11 @@ from workbench.judging.patience import (
     given_longer,
     given_two_longer,
     leaves,
+    no_better,
     not_accused,
     ruling,
     slackens,
+    stopped,
     stops_short,
     unmoved,
     waits,
@@ -57,6 +60,16 @@ def test_more_is_asked_for_before_a_history_accuses():
 @pytest.mark.parametrize(("times", "asked"), [(0.99 * ENOUGH, False), (1.01 * ENOUGH, True), (np.inf, True)])
 def test_a_trend_that_leads_there_soon_is_believed(times, asked):
     assert waits(said(NOT_CONVERGED, "history", needed=100 * times)) == asked
+
+
+@pytest.mark.parametrize(("took", "tried"), [(LEAST / FURTHER, True), (np.nextafter(LEAST / FURTHER, 1), False)])
+def test_a_trend_is_tried_and_a_fall_does_not_decide_where_passes_cost_little(took, tried):
+    soon = said(NOT_CONVERGED, "history", needed=101.0)
+    assert waits(soon, took) == tried
+    falling = said(NOT_CONVERGED, "history", absolute=0.1, passes=400.0)
+    assert decides(said(), falling, took) == (not tried)
+    for certain in (said(AGREES, "optimum", passes=400.0), said(passes=400.0)):
+        assert decides(said(), certain, took)
 
 
 @pytest.mark.parametrize(("part", "verdict"), [(0.99, DISAGREES), (1.01, NOT_CONVERGED)])
@@ -107,6 +120,53 @@ def test_who_was_not_better_with_four_nor_with_sixteen_times_the_passes_stands(p
     second, last = (said(NOT_CONVERGED, "history", absolute=end, passes=400.0) for end in ends)
     assert unmoved(said(absolute=1.0), second, last) == stands
     assert not unmoved(said(absolute=1.0), second, said(AGREES, "optimum", absolute=9.0))
+
+
+@pytest.mark.parametrize(("factor", "stands"), [(0.99 * LITTLE, True), (LITTLE, False)])
+def test_who_fell_once_and_no_more_in_sixteen_times_the_passes_is_no_better(factor, stands):
+    """From 4 to 64 times the passes: where the excess jumps, neither longer history may be LITTLE times better."""
+    fourth, jump, least = (said(NOT_CONVERGED, "history", absolute=e) for e in (factor, 9.0, 1.0))
+    assert no_better(said(absolute=99.0), fourth, jump, least) == stands
+    assert no_better(said(absolute=99.0), fourth, least, jump) == stands
+    assert not no_better(said(absolute=1.0), fourth, jump, said(AGREES, "optimum", absolute=9.0))
+
+
+def test_who_ends_higher_with_64_times_the_passes_is_no_better():
+    """Whatever the histories between: sound methods that jump fall on the whole."""
+    fourth, sixteenth, last = (said(NOT_CONVERGED, "history", absolute=e) for e in (0.5, 0.1, 1.0))
+    assert no_better(said(absolute=np.nextafter(1.0, 0)), fourth, sixteenth, last)
+    assert not no_better(said(absolute=1.0), fourth, sixteenth, last)
+
+
+@pytest.mark.parametrize(
+    ("end", "took", "rule", "stands"),
+    [
+        (1.0, 1.0, "ended", True),
+        (1 / 1.0099, 1.99, "ended", True),
+        (1.0099, 0.1, "ended", True),
+        (1 / 1.011, 1.0, "ended", False),
+        (1.011, 1.0, "ended", False),
+        (1.0, 2.0, "ended", False),  # at work
+        (1.0, 1.0, "settled", False),
+    ],
+)
+def test_who_ends_where_a_quarter_of_the_passes_led_has_stopped(end, took, rule, stands):
+    shorter = Try([], said(NOT_CONVERGED, "history", absolute=1.0), 1.0)
+    assert stopped(shorter, Try([], said(rule=rule, absolute=end), took)) == stands
+
+
+def test_who_jumps_to_and_fro_for_64_times_the_passes_is_accused(monkeypatch):
+    """The excess falls by a factor of four at first, and is never again as low."""
+    monkeypatch.setattr(patience_module, "standing", lambda *told: said(passes=6400.0))
+    tries = [
+        Try([], said(NOT_CONVERGED, "history", absolute=each, passes=100.0 * FURTHER**k), 0.01)
+        for k, each in enumerate((4.0, 1.0, 3.0, 2.0))
+    ]
+    assert [ruling(tries[:count], None, 1e-4).asks for count in (2, 3, 4)] == [True, True, False]
+    found = ruling(tries, None, 1e-4).verdict
+    assert (found.verdict, found.excess) == (DISAGREES, 4.0)
+    tries[1] = tries[1]._replace(verdict=said(NOT_CONVERGED, "history", absolute=2.0 * LITTLE, passes=400.0))
+    assert ruling(tries, None, 1e-4).verdict.verdict == NOT_CONVERGED
 
 
 @pytest.mark.parametrize(("factor", "decided"), [(0.99 * FALL, False), (1.01 * FALL, True)])

@@ -1,8 +1,9 @@
 """Patience: further passes, before the judge accuses a learner by a history alone.
 
 A learner whose history ends above the optimum may be slow or wrong, and a longer history tells which. Where a verdict
-rests on the history, and the fitted trend does not reach the tolerance within ENOUGH times the passes, the judge asks
-the learner for FURTHER times the passes, within a limit of time. A single history accuses nobody:
+rests on the history, the judge asks the learner for FURTHER times the passes, within a limit of time; where these
+would take long, only if the fitted trend does not reach the tolerance within ENOUGH times the passes. A single history
+accuses nobody:
 
     disagrees       two histories, the second FURTHER times as long, say that the learner has ended or settled, and the
                     longer one ends with an excess between 1/LITTLE and FALL times that of the first (`alike`)
@@ -14,7 +15,7 @@ the learner for FURTHER times the passes, within a limit of time. A single histo
     two histories that do not decide (`decides`)            nothing stands; the third is made
     two that do                                             their verdict; the third is made if the learner is at work
                                                             (`works_on`), or if it is accused and passes cost little
-                                                            (`cheap`)
+                                                            (`cheap`); where these do, a fall does not decide
     three, the third because it cost little                 the verdict of the first two, unless the learner has left
                                                             its place (`leaves`)
     else three or four                                      what they say together (`given_two_longer`); the fourth is
@@ -30,8 +31,9 @@ Longer histories are made for a learner
 
 and these histories accuse as well
 
-    where neither of the two longest is FALL times better than the first, and the learner stands (`unmoved`, and
-        judging/verdicts.py, `standing`)
+    where neither of the two longest is FALL times better than the first (`unmoved`), 64 times the passes end higher
+        than those asked for, 16 and 64 times are not LITTLE times better than four times (`no_better`), or the longest
+        has ended where the one before did (`stopped`); and the learner stands (judging/verdicts.py, `standing`)
     where the two longest differ by less than a factor of LITTLE, and the weights stay within NEAR of their distance
         from the optimum (`calm`)
     where the steps go down F, but what they gain with each FURTHER times the passes shrinks so fast that they stop
@@ -91,17 +93,20 @@ def ruling(tries: list[Try], reference: Reference, tolerance: float) -> Ruling:
     if moved_on(*tries[-2:]):
         return Ruling(given_longer(first, not_accused(last)))
     if len(tries) == 2:
-        if not decides(first, last):
+        if not decides(first, last, tries[1].took):
             return Ruling(None, asks=True)
         told = given_longer(first, last)
         return Ruling(told, works_on(*tries) or (by_history(told) and cheap(tries[1].took)))
-    if len(tries) == 3 and decides(first, before) and not any(map(works_on, tries, tries[1:])):  # made because cheap
+    made_because_cheap = len(tries) == 3 and decides(first, before, tries[1].took)
+    if made_because_cheap and not any(map(works_on, tries, tries[1:])):
         return Ruling(given_longer(first, not_accused(last)) if leaves(before, last) else given_longer(first, before))
-    judged = standing(tries[-1].reports, reference, tolerance) if unmoved(first, before, last) else last
-    told = given_two_longer(first, before, judged)
+    stuck = unmoved(first, before, last) or stopped(*tries[-2:])
+    stuck |= len(tries) == LONGEST and no_better(first, tries[1].verdict, before, last)
+    judged = standing(tries[-1].reports, reference, tolerance) if stuck else last
+    told = given_two_longer(first, before, judged, stuck)
     if judged.evidence.get("excused") and frozen([each.reports[-1].theta for each in tries[-3:]], reference.theta):
         told = stops_short(first, judged)
-    decided = told.verdict == DISAGREES or decides(before, last) or resumed(first, before, last)
+    decided = told.verdict == DISAGREES or decides(before, last, tries[-1].took) or resumed(first, before, last)
     return Ruling(told, len(tries) < LONGEST and (not decided or works_on(*tries[-2:])))
 
 
@@ -110,14 +115,17 @@ def allowed(patience: float | None, took: float) -> float:
     return PATIENCE * took + LEAST if patience is None else patience
 
 
-def waits(verdict: Verdict) -> bool:
-    """Whether further passes are asked for."""
+def waits(verdict: Verdict, took: float = np.inf) -> bool:
+    """Whether further passes are asked for; a trend that reaches the tolerance soon is tried where a fit costs little.
+
+    took : seconds of the fit
+    """
     if verdict.verdict == DISAGREES:
         return verdict.rule in BY_HISTORY
     if verdict.verdict != NOT_CONVERGED or verdict.rule not in OPEN or not np.isfinite(verdict.absolute):
         return False
     passes = verdict.evidence.get("passes")  # none over a text, whose histories accuse nobody (judging/programs.py)
-    return passes is not None and not verdict.needed <= ENOUGH * passes
+    return passes is not None and (cheap(took) or not verdict.needed <= ENOUGH * passes)
 
 
 def by_history(verdict: Verdict) -> bool:
@@ -160,13 +168,18 @@ def alike(first: Verdict, further: Verdict) -> bool:
     return first.absolute < LITTLE * further.absolute and further.absolute < FALL * first.absolute
 
 
-def decides(first: Verdict, further: Verdict) -> bool:
-    """Whether the further passes decide: both histories accuse alike, or the learner arrives, or falls to the end."""
+def decides(first: Verdict, further: Verdict, took: float = np.inf) -> bool:
+    """Whether the further passes decide: both histories accuse alike, or the learner arrives, or falls to the end.
+
+    Where many more passes cost little, a fall decides nothing: what falls may yet settle.
+    took : seconds of the further passes
+    """
     if further.verdict == AGREES or (further.verdict == DISAGREES and not by_history(further)):
         return True
     if by_history(first) and by_history(further) and alike(first, further):
         return True
-    return further.absolute * FALL <= first.absolute and not by_history(further) and not slackens(further)
+    falls = further.absolute * FALL <= first.absolute and not by_history(further) and not slackens(further)
+    return falls and not cheap(took)
 
 
 def cheap(took: float) -> bool:
@@ -225,20 +238,36 @@ def resumed(first: Verdict, second: Verdict, last: Verdict) -> bool:
     return first.rule == second.rule == "ended" != last.rule
 
 
-def unmoved(first: Verdict, second: Verdict, last: Verdict) -> bool:
-    """Whether neither four nor sixteen times the passes divided the excess by FALL, though no curve has settled."""
+def unmoved(first: Verdict, second: Verdict, last: Verdict, fall: float = FALL) -> bool:
+    """Whether neither four nor sixteen times the passes divided the excess by `fall`, though no curve has settled."""
     settled = by_history(second) and by_history(last) and alike(second, last)
     return (
         not (settled or resumed(first, second, last))
         and last.verdict != AGREES
-        and min(second.absolute, last.absolute) * FALL > first.absolute
+        and min(second.absolute, last.absolute) * fall > first.absolute
     )
 
 
-def given_two_longer(first: Verdict, second: Verdict, last: Verdict) -> Verdict:
-    """The verdict on a history that two longer ones follow."""
+def no_better(first: Verdict, fourth: Verdict, sixteenth: Verdict, last: Verdict) -> bool:
+    """Whether 64 times the passes end higher than those asked for, or no longer bring anything.
+
+    That is, 16 and 64 times the passes are not even LITTLE better than four times: a fall before was the last one.
+    """
+    risen = last.verdict != AGREES and last.absolute > first.absolute
+    return risen or unmoved(fourth, sixteenth, last, LITTLE)
+
+
+def stopped(shorter: Try, longer: Try) -> bool:
+    """Whether the longer history, and no shorter one, tells that the learner has ended, and cost no more seconds."""
+    ends = shorter.verdict.absolute, longer.verdict.absolute
+    new = longer.verdict.rule == "ended" != shorter.verdict.rule
+    return new and max(ends) <= SAME * min(ends) and longer.took < WORKING * shorter.took
+
+
+def given_two_longer(first: Verdict, second: Verdict, last: Verdict, stuck: bool = False) -> Verdict:
+    """The verdict on a history that two longer ones follow; `stuck` if these are no better than one before."""
     settled = (by_history(second) and by_history(last) and alike(second, last)) or calm(second, last)
-    accused = settled or (by_history(last) and unmoved(first, second, last))
+    accused = settled or (by_history(last) and stuck)
     if resumed(first, second, last) or not accused:
         return given_longer(first, not_accused(last))
     evidence = first.evidence | {"further_passes": last.evidence["passes"], "further_excess": last.excess}

@@ -139,7 +139,7 @@ class Stand:
     def insists(self, verdict: Verdict) -> bool:
         """Whether further passes are made; on large problems, without a patience, for an accused learner only."""
         large = self.reference.problem.n_samples * len(self.reference.theta) >= LARGE
-        return waits(verdict) and (self.patience is not None or not large or verdict.verdict == DISAGREES)
+        return waits(verdict, self.took) and (self.patience is not None or not large or verdict.verdict == DISAGREES)
 
     def waited(
         self, first: Verdict, reports: list[Report], passes: int, seed: int, tolerance: float, patience: float

@@ -15,7 +15,7 @@ import numpy as np
 
 from workbench.judging.conventions.detective import Detective
 from workbench.judging.faults.second import FAULTS, HOSTS
-from workbench.judging.faults.second.contract import Case, Fault, Fit, Host
+from workbench.judging.faults.second.contract import Case, Fault, Host
 from workbench.judging.faults.second.examples import example
 from workbench.judging.faults.second.measure import SHARE, installed
 from workbench.judging.faults.trials import FOREVER, GAP, Trial
@@ -83,7 +83,7 @@ class Strangers:
                 known = self.detective.explain(history[-1][1], history)
             elif verdict.verdict == NOT_CONVERGED and verdict.rule != "feasibility" and len(history) > 1:
                 known = self.detective.identity(history)
-            longer = self.longer(stand, fit, budget) if fault else np.nan
+            longer = self.longer(stand, budget) if fault else np.nan
         told = DISAGREES if known else verdict.verdict
         end = best.excess(best.value(stand.reports[-1].theta)) if stand.reports else np.inf
         return Trial(
@@ -109,11 +109,9 @@ class Strangers:
             catalogue="second",
         )
 
-    def longer(self, stand: Stand, fit: Fit, budget: int) -> float:
-        """The excess at four times the budget; ∞ where the learner returns no weights."""
+    def longer(self, stand: Stand, budget: int) -> float:
+        """The excess at four times the budget, of a fit of its own; ∞ where the learner returns no weights."""
         best: Reference = stand.reference
-        if stand.longer and stand.longer[-1].passes >= FURTHER * budget:
-            return best.excess(best.value(stand.longer[-1].theta))
         try:
             reports, _ = stand.fitted(FURTHER * budget, self.seed)
         except (ArithmeticError, ValueError, TypeError):

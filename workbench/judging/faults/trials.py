@@ -184,12 +184,9 @@ class Bench:
         return lambda: plain.learner(method, self.family, fault.methods if fault else None)
 
     def longer(self, stand: Stand, lender: Lender, budget: int) -> Floats:
-        """The weights at four times the budget."""
-        if stand.longer and stand.longer[-1].passes >= FURTHER * budget:
-            return stand.longer[-1].theta
-        form = stand.reference.formulation
-        host, more = lender.make(), FURTHER * budget
-        return [np.array(theta, float) for _, theta in host.fit(self.problem, form, more, self.seed)][-1]
+        """The weights at four times the budget, of a fit of their own: its schedules end there."""
+        form, host = stand.reference.formulation, lender.make()
+        return [np.array(theta, float) for _, theta in host.fit(self.problem, form, FURTHER * budget, self.seed)][-1]
 
     def contradicted(
         self, method: str, lender: Lender, theta: Floats, best: Reference
