@@ -15,6 +15,7 @@ from workbench.errors import BadInput
 from workbench.judging import patience as patience_module
 from workbench.judging import stand
 from workbench.judging.patience import (
+    Ruling,
     Try,
     alike,
     allowed,
@@ -25,8 +26,8 @@ from workbench.judging.patience import (
     given_longer,
     given_two_longer,
     leaves,
-    no_better,
     not_accused,
+    risen,
     ruling,
     slackens,
     stopped,
@@ -122,20 +123,53 @@ def test_who_was_not_better_with_four_nor_with_sixteen_times_the_passes_stands(p
     assert not unmoved(said(absolute=1.0), second, said(AGREES, "optimum", absolute=9.0))
 
 
-@pytest.mark.parametrize(("factor", "stands"), [(0.99 * LITTLE, True), (LITTLE, False)])
-def test_who_fell_once_and_no_more_in_sixteen_times_the_passes_is_no_better(factor, stands):
-    """From 4 to 64 times the passes: where the excess jumps, neither longer history may be LITTLE times better."""
-    fourth, jump, least = (said(NOT_CONVERGED, "history", absolute=e) for e in (factor, 9.0, 1.0))
-    assert no_better(said(absolute=99.0), fourth, jump, least) == stands
-    assert no_better(said(absolute=99.0), fourth, least, jump) == stands
-    assert not no_better(said(absolute=1.0), fourth, jump, said(AGREES, "optimum", absolute=9.0))
-
-
-def test_who_ends_higher_with_64_times_the_passes_is_no_better():
+def test_who_ends_higher_with_64_times_the_passes_has_risen():
     """Whatever the histories between: sound methods that jump fall on the whole."""
-    fourth, sixteenth, last = (said(NOT_CONVERGED, "history", absolute=e) for e in (0.5, 0.1, 1.0))
-    assert no_better(said(absolute=np.nextafter(1.0, 0)), fourth, sixteenth, last)
-    assert not no_better(said(absolute=1.0), fourth, sixteenth, last)
+    assert risen(said(absolute=np.nextafter(1.0, 0)), said(NOT_CONVERGED, "history", absolute=1.0))
+    assert not risen(said(absolute=1.0), said(NOT_CONVERGED, "history", absolute=1.0))
+    assert not risen(said(absolute=1.0), said(AGREES, "optimum", absolute=9.0))
+
+
+def tries_of(*histories, took=0.01):
+    """Tries with these excesses; a pair (excess, "settled") accuses."""
+    pairs = [each if isinstance(each, tuple) else (each, "history") for each in histories]
+    verdicts = [
+        said(DISAGREES if rule == "settled" else NOT_CONVERGED, rule, excess, 100.0 * FURTHER**k)
+        for k, (excess, rule) in enumerate(pairs)
+    ]
+    return [Try([], verdict, took) for verdict in verdicts]
+
+
+def rulings(tries):
+    """What the first two, three, … say, each told what those before said."""
+    found = [Ruling(None)]
+    for count in range(2, len(tries) + 1):
+        found.append(ruling(tries[:count], None, 1e-4, found[-1].verdict))
+    return found[1:]
+
+
+def test_who_jumps_and_ends_higher_after_64_times_the_passes_is_accused(monkeypatch):
+    monkeypatch.setattr(patience_module, "standing", lambda *told: said(passes=6400.0))
+    tries = tries_of(4.0, 1.0, 2.0, 5.0)
+    assert [ruling(tries[:count], None, 1e-4).asks for count in (2, 3, 4)] == [True, True, False]
+    found = ruling(tries, None, 1e-4).verdict
+    assert (found.verdict, found.excess) == (DISAGREES, 4.0)
+    assert ruling(tries_of(4.0, 1.0, 2.0, 3.9), None, 1e-4).verdict.verdict == NOT_CONVERGED
+
+
+@pytest.mark.parametrize(("last", "verdict"), [(1.01, DISAGREES), (0.99, NOT_CONVERGED)])
+@pytest.mark.parametrize(
+    "histories", [((1.5, "settled"), (1.5, "settled"), (1.5, "settled")), (1.5, 1.4, (1.5, "settled"))]
+)
+def test_where_passes_cost_little_64_times_confirm_what_fewer_accuse_of(histories, last, verdict, monkeypatch):
+    """Unless they lead FALL times lower."""
+    monkeypatch.setattr(patience_module, "standing", lambda *told: said(passes=1600.0))
+    found = rulings(tries_of(*histories, last))
+    for each in found[:-1] if isinstance(histories[0], tuple) else found[1:-1]:
+        assert (each.verdict.verdict, each.asks) == (DISAGREES, True)
+    assert (found[-1].verdict.verdict, found[-1].asks) == (verdict, False)
+    dear = rulings(tries_of(*histories, took=0.51))[-1]
+    assert (dear.verdict.verdict, dear.asks) == (DISAGREES, False)
 
 
 @pytest.mark.parametrize(
@@ -153,20 +187,6 @@ def test_who_ends_higher_with_64_times_the_passes_is_no_better():
 def test_who_ends_where_a_quarter_of_the_passes_led_has_stopped(end, took, rule, stands):
     shorter = Try([], said(NOT_CONVERGED, "history", absolute=1.0), 1.0)
     assert stopped(shorter, Try([], said(rule=rule, absolute=end), took)) == stands
-
-
-def test_who_jumps_to_and_fro_for_64_times_the_passes_is_accused(monkeypatch):
-    """The excess falls by a factor of four at first, and is never again as low."""
-    monkeypatch.setattr(patience_module, "standing", lambda *told: said(passes=6400.0))
-    tries = [
-        Try([], said(NOT_CONVERGED, "history", absolute=each, passes=100.0 * FURTHER**k), 0.01)
-        for k, each in enumerate((4.0, 1.0, 3.0, 2.0))
-    ]
-    assert [ruling(tries[:count], None, 1e-4).asks for count in (2, 3, 4)] == [True, True, False]
-    found = ruling(tries, None, 1e-4).verdict
-    assert (found.verdict, found.excess) == (DISAGREES, 4.0)
-    tries[1] = tries[1]._replace(verdict=said(NOT_CONVERGED, "history", absolute=2.0 * LITTLE, passes=400.0))
-    assert ruling(tries, None, 1e-4).verdict.verdict == NOT_CONVERGED
 
 
 @pytest.mark.parametrize(("factor", "decided"), [(0.99 * FALL, False), (1.01 * FALL, True)])
@@ -450,7 +470,7 @@ def test_a_learner_that_has_ended_is_asked_once_more_and_accused(monkeypatch):
     learner = Counting(lambda budget: 0.8)
     found = wb.judge(learner, reference(), passes=40, audit=False)
     assert (found.verdict, found.rule) == (DISAGREES, "ended")
-    assert max(learner.asked) == FURTHER**2 * 40  # twice, for that is cheap
+    assert max(learner.asked) == FURTHER**3 * 40  # three times, for that is cheap
     assert "its weights are the same from pass 2 to pass 40; after 160 passes" in found.reason
     assert found.excess == pytest.approx(found.absolute / reference().upper, rel=1e-6)
     assert [passes for passes, _ in found.history] == sorted(passes for passes, _ in found.history)

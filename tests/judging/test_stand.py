@@ -196,14 +196,14 @@ def test_without_patience_the_first_verdict_stays(monkeypatch):
 @pytest.mark.parametrize(
     ("took", "excess", "asked", "verdict"),
     [
-        (0.5, 0.34, [32, 128], DISAGREES),
+        (0.5, 0.34, [32, 128, 512], DISAGREES),
         (0.5, 0.33, [32, 128], NOT_CONVERGED),  # 1.5 times lower than with 32 passes
         (0.51, 0.01, [32], DISAGREES),  # two seconds are no longer enough
     ],
 )
 def test_before_anybody_is_accused_passes_that_cost_little_are_made(took, excess, asked, verdict, monkeypatch):
     settled = said(DISAGREES, "settled", 0.5, 32.0)
-    hearing(monkeypatch, settled, said(DISAGREES, "settled", excess, 128.0))
+    hearing(monkeypatch, settled, *[said(DISAGREES, "settled", excess, passes) for passes in (128.0, 512.0)])
     stand, budgets = Fitted(), []
 
     def further(reports, budget, *told):
@@ -243,6 +243,7 @@ def test_four_times_the_passes_may_be_enough(monkeypatch):
 
 def test_sixteen_times_the_passes_decide_else(monkeypatch):
     second, last = said(DISAGREES, "settled", 0.5, 32.0), said(DISAGREES, "settled", 0.5, 128.0)
+    monkeypatch.setattr(patience_module, "cheap", lambda took: False)
     found, stand, _ = waiting(monkeypatch, said(), second, last)
     assert [each[0] for each in stand.asked] == [32, 128]
     assert (found.verdict, found.evidence["further_passes"]) == (DISAGREES, 128.0)
@@ -380,7 +381,8 @@ def test_who_settles_lower_is_not_accused_where_there_is_no_time_for_more(end, v
         ((1.0, 4.0, 16.0), ("settled",), [32], DISAGREES),
         ((0.4, 0.1, 0.2, 0.8), ("ended",) * 3, [32, 128, 512], DISAGREES),  # the first fit was slow to begin
         ((0.4, 0.1, 0.2, 0.8), ("ended", "ended", "settled"), [32, 128, 512], NOT_CONVERGED),
-        ((0.4, 0.1, 0.19), ("ended",) * 2, [32, 128], DISAGREES),
+        ((0.4, 0.1, 0.19, 0.2), ("ended",) * 3, [32, 128, 512], DISAGREES),
+        ((0.6, 0.6, 0.6), ("ended",) * 2, [32], DISAGREES),  # four times as many would cost more than they may
     ],
 )
 def test_who_rests_and_works_is_asked_for_more(seconds, rules, budgets, verdict, monkeypatch):
@@ -424,11 +426,11 @@ def test_who_does_not_move_may_stand(monkeypatch):
     monkeypatch.setattr(
         patience_module, "standing", lambda reports, *told: asked.append(reports) or said(DISAGREES, "settled")
     )
+    monkeypatch.setattr(patience_module, "cheap", lambda took: False)
     second, last = said(passes=32.0), said(passes=128.0)
     found, _, _ = waiting(monkeypatch, said(), second, last)
     assert [each.passes for each in asked[0]][-1] == 128.0
     assert found.verdict == DISAGREES
-    monkeypatch.setattr(patience_module, "cheap", lambda took: False)
     waiting(monkeypatch, said(excess=5.0), said(excess=3.0), said(excess=1.0))
     assert len(asked) == 1
 

@@ -170,7 +170,7 @@ def test_a_lane_that_fails_holds_nobody_up():
     assert said == [-1.0]
 
 
-@pytest.mark.parametrize(("after", "brief", "made"), [(0, 0, 0), (1, 0, 1), (3, 0, 3), (0, 10**9, 0), (1, 10**9, 10)])
+@pytest.mark.parametrize(("after", "brief", "made"), [(0, 0, 0), (1, 0, 1), (3, 0, 3), (0, 10**9, 0), (1, 10**9, 20)])
 def test_a_pass_that_is_late_ends_after_its_sweep_unless_all_its_sweeps_are_brief(monkeypatch, after, brief, made):
     """And goes on to the step in the plane and the scores."""
     monkeypatch.setattr(crammer_singer, "BRIEF", brief)

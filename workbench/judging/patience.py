@@ -13,13 +13,14 @@ accuses nobody:
 
     the learner had ended, and moved on (`moved_on`)        no accusation; no more passes
     two histories that do not decide (`decides`)            nothing stands; the third is made
-    two that do                                             their verdict; the third is made if the learner is at work
-                                                            (`works_on`), or if it is accused and passes cost little
-                                                            (`cheap`); where these do, a fall does not decide
-    three, the third because it cost little                 the verdict of the first two, unless the learner has left
-                                                            its place (`leaves`)
-    else three or four                                      what they say together (`given_two_longer`); the fourth is
-                                                            made if the third did not decide
+    two that do                                             their verdict
+    three or four, the shorter ones accused                 the same verdict, unless the learner has left its place
+                                                            (`leaves`)
+    else three or four                                      what they say together (`given_two_longer`); the next is
+                                                            made if they do not decide
+
+Where passes cost little (`cheap`), an accusation is confirmed by the next history, and a fall does not decide. The next
+one is made for a learner at work (`works_on`), too.
 
 Longer histories are made for a learner
 
@@ -32,8 +33,8 @@ Longer histories are made for a learner
 and these histories accuse as well
 
     where neither of the two longest is FALL times better than the first (`unmoved`), 64 times the passes end higher
-        than those asked for, 16 and 64 times are not LITTLE times better than four times (`no_better`), or the longest
-        has ended where the one before did (`stopped`); and the learner stands (judging/verdicts.py, `standing`)
+        than those asked for (`risen`), or the longest has ended where the one before did (`stopped`); and the learner
+        stands (judging/verdicts.py, `standing`)
     where the two longest differ by less than a factor of LITTLE, and the weights stay within NEAR of their distance
         from the optimum (`calm`)
     where the steps go down F, but what they gain with each FURTHER times the passes shrinks so fast that they stop
@@ -87,8 +88,11 @@ class Ruling(NamedTuple):
     asks: bool = False
 
 
-def ruling(tries: list[Try], reference: Reference, tolerance: float) -> Ruling:
-    """What two to four histories say together, each with FURTHER times the passes of the one before."""
+def ruling(tries: list[Try], reference: Reference, tolerance: float, shorter: Verdict | None = None) -> Ruling:
+    """What two to four histories say together, each with FURTHER times the passes of the one before.
+
+    shorter : what they said together without the last one
+    """
     first, before, last = (each.verdict for each in (tries[0], *tries[-2:]))
     if moved_on(*tries[-2:]):
         return Ruling(given_longer(first, not_accused(last)))
@@ -97,16 +101,18 @@ def ruling(tries: list[Try], reference: Reference, tolerance: float) -> Ruling:
             return Ruling(None, asks=True)
         told = given_longer(first, last)
         return Ruling(told, works_on(*tries) or (by_history(told) and cheap(tries[1].took)))
-    made_because_cheap = len(tries) == 3 and decides(first, before, tries[1].took)
-    if made_because_cheap and not any(map(works_on, tries, tries[1:])):
-        return Ruling(given_longer(first, not_accused(last)) if leaves(before, last) else given_longer(first, before))
+    open_yet = "excused" in last.evidence or any(map(works_on, tries[-3:], tries[-2:]))
+    if shorter and by_history(shorter) and not open_yet:
+        told = given_longer(first, not_accused(last)) if leaves(before, last) else shorter
+        return Ruling(told, len(tries) < LONGEST and by_history(told) and cheap(tries[-1].took))
     stuck = unmoved(first, before, last) or stopped(*tries[-2:])
-    stuck |= len(tries) == LONGEST and no_better(first, tries[1].verdict, before, last)
+    stuck |= len(tries) == LONGEST and risen(first, last)
     judged = standing(tries[-1].reports, reference, tolerance) if stuck else last
     told = given_two_longer(first, before, judged, stuck)
-    if judged.evidence.get("excused") and frozen([each.reports[-1].theta for each in tries[-3:]], reference.theta):
+    if "excused" in judged.evidence and frozen([each.reports[-1].theta for each in tries[-3:]], reference.theta):
         told = stops_short(first, judged)
-    decided = told.verdict == DISAGREES or decides(before, last, tries[-1].took) or resumed(first, before, last)
+    decided = not cheap(tries[-1].took) if by_history(told) else decides(before, last, tries[-1].took)
+    decided |= resumed(first, before, last)
     return Ruling(told, len(tries) < LONGEST and (not decided or works_on(*tries[-2:])))
 
 
@@ -238,23 +244,19 @@ def resumed(first: Verdict, second: Verdict, last: Verdict) -> bool:
     return first.rule == second.rule == "ended" != last.rule
 
 
-def unmoved(first: Verdict, second: Verdict, last: Verdict, fall: float = FALL) -> bool:
-    """Whether neither four nor sixteen times the passes divided the excess by `fall`, though no curve has settled."""
+def unmoved(first: Verdict, second: Verdict, last: Verdict) -> bool:
+    """Whether neither four nor sixteen times the passes divided the excess by FALL, though no curve has settled."""
     settled = by_history(second) and by_history(last) and alike(second, last)
     return (
         not (settled or resumed(first, second, last))
         and last.verdict != AGREES
-        and min(second.absolute, last.absolute) * fall > first.absolute
+        and min(second.absolute, last.absolute) * FALL > first.absolute
     )
 
 
-def no_better(first: Verdict, fourth: Verdict, sixteenth: Verdict, last: Verdict) -> bool:
-    """Whether 64 times the passes end higher than those asked for, or no longer bring anything.
-
-    That is, 16 and 64 times the passes are not even LITTLE better than four times: a fall before was the last one.
-    """
-    risen = last.verdict != AGREES and last.absolute > first.absolute
-    return risen or unmoved(fourth, sixteenth, last, LITTLE)
+def risen(first: Verdict, last: Verdict) -> bool:
+    """Whether 64 times the passes end higher than those asked for: sound methods that jump fall on the whole."""
+    return last.verdict != AGREES and last.absolute > first.absolute
 
 
 def stopped(shorter: Try, longer: Try) -> bool:

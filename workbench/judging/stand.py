@@ -26,7 +26,7 @@ from workbench.errors import MissingCapability, OutOfMemory
 from workbench.judging.audits import Finding, audit, audit_reports
 from workbench.judging.hooks import hooks_of
 from workbench.judging.learners import Learner
-from workbench.judging.patience import FURTHER, LONGEST, Try, allowed, exhausted, ruling, waits
+from workbench.judging.patience import FURTHER, LONGEST, Ruling, Try, allowed, exhausted, ruling, waits
 from workbench.judging.reference import Reference
 from workbench.judging.reports import BadAnswer, Report, blocks_of, reports_of
 from workbench.judging.share import LARGE, Allowance, skipping
@@ -147,7 +147,7 @@ class Stand:
         """The verdict after further passes, as far as the patience lasts; the same verdict if there are none."""
         if patience <= 0:
             return first
-        began, tries = time.perf_counter(), [Try(reports, first, self.took)]
+        began, tries, ruled = time.perf_counter(), [Try(reports, first, self.took)], Ruling(None)
         told = exhausted(first, patience)
         while True:
             left = patience - (time.perf_counter() - began)
@@ -159,7 +159,7 @@ class Stand:
                 return told
             self.longer = history(learned)
             tries.append(Try(self.longer, crosscheck(learned, self.reference, tolerance), self.took))
-            ruled = ruling(tries, self.reference, tolerance)
+            ruled = ruling(tries, self.reference, tolerance, ruled.verdict)
             told = ruled.verdict or told
             if not ruled.asks:
                 return told

@@ -5,7 +5,7 @@
 
 As a function of β_i alone, D is ⟨∇_i, β_i⟩ − q/2 ‖β_i − β_i⁰‖² with q = ‖x_i‖²/μ: a **visit** moves β_i to its
 maximum, the projection of β_i⁰ + ∇_i/q onto the simplex of mass p_i, over all labels at once (Keerthi, Sundararajan,
-Chang, Hsieh, Lin 2008). The projection is that of Michelot (1986): a level τ, raised while labels fall below τ.
+Chang, Hsieh, Lin 2008). The projection is that of Michelot (1986): a level, raised to τ while labels fall below it.
 
 A **pass** sweeps again and again over the samples whose last visit met a gap of at least a tenth of the mean
 (shrinking), then takes a step in the plane of its own move and the move before it, and then **scores** every sample at
@@ -32,7 +32,7 @@ from workbench.solving.block_ascent import crammer_singer_loops as loops
 from workbench.solving.block_ascent.crammer_singer_loops import Desk, Memory, Weights
 from workbench.solving.block_ascent.labels import busy
 
-SWEEPS = 10  # of a pass, at most
+SWEEPS = 20  # of a pass, at most
 SHARE = 0.1  # of the gap at the pass's first W, at which its sweeps end
 NEAR = 0.85  # of the gap that is wanted: sweeps end there, too, since what they met tells little of other samples
 BRIEF = 5_000_000  # products of a sweep, up to which a pass looks at the clock at its start only

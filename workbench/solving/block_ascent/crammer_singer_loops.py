@@ -160,9 +160,11 @@ def sweep(listing, order, count, prices, curvature, weights, exchange, gate, k, 
         if k == 0:
             moved[i] |= NOW
         if q > 0.0:
-            level, inside = -np.inf, labels + 1
+            top, inside = -np.inf, labels + 1
             for y in range(labels):
                 height[y] = start[y] + (height[y] - highest) / q
+                top = max(top, height[y])
+            level = top - price  # at most τ: nothing above it weighs more than the price
             for _ in range(labels):
                 mass, above = -price, 0
                 for y in range(labels):
