@@ -29,7 +29,7 @@ from workbench.judging.reports import Report
 from workbench.judging.share import Allowance
 from workbench.system.processes import OutOfTime
 
-SLACK, SAMPLES, VISITS, POINTS = 1e-6, 10, 60, 4  # written out, not imported
+SLACK, SAMPLES, VISITS, POINTS, SINGLE = 1e-6, 10, 60, 4, 2.0**29  # written out, not imported
 THETA = np.array([3.0, -4.0])
 
 
@@ -40,6 +40,7 @@ def only(findings):
 
 def test_the_numbers_of_points_samples_and_visits():
     assert (audits.SLACK, audits.SAMPLES, audits.VISITS, audits.POINTS) == (SLACK, SAMPLES, VISITS, POINTS)
+    assert audits.SINGLE == SINGLE
 
 
 def test_points_are_the_optimum_0_and_others_as_far():
@@ -113,7 +114,7 @@ def test_the_height_of_a_cut_and_the_numbers_in_it():
     oracle = SimpleNamespace(rows=lambda samples, witnesses: cuts)
     assert audits.score(oracle, np.array([-1.0, 2.0]), None, None) == (-8.0, 8.0)
     errors = SimpleNamespace(
-        rounding=lambda theta: np.array([9.0, 0.5]),
+        rounding=lambda theta: np.array([9.0, 0.5 / SINGLE]),
         offset_error=lambda samples: np.array([0.25, 9.0]),
         slope_error=lambda samples: np.array([0.125, 9.0]),
     )
@@ -132,7 +133,7 @@ def heights(monkeypatch):
     ("step", "error", "size", "worst"),
     [
         (1.0, 0.0, 2.0, 0.5),
-        (1.0, 0.25, 2.0, 0.375),
+        (1.0, 0.25 / SINGLE, 2.0, 0.375),  # of numbers in float32
         (2e-6, 0.0, 2.0, 1e-6),
         (2.2e-6, 0.0, 2.0, 1.1e-6),
         (0.0, 0.0, 2.0, 0.0),
@@ -144,6 +145,12 @@ def test_a_maximum_that_is_missed(step, error, size, worst, heights):
     assert (found.name, found.worst, found.allowed) == ("oracle", pytest.approx(worst, rel=1e-9), SLACK)
     told = f"Its oracle misses the maximum of sample 2 by {step:.3g}, with output [0] of 2."
     assert found.sentence == (told if worst > SLACK else "")
+
+
+def test_the_numbers_of_a_missed_maximum_are_those_of_either_cut(monkeypatch):
+    """At a tie the maximum may be the truth, whose cut has no numbers."""
+    monkeypatch.setattr(audits, "score", lambda *cut: (1e-8, 0.0) if cut[3][0, 0] == 1 else (0.0, 2.0))
+    assert only(lent(Scores(1.0), [0])).worst == pytest.approx(5e-9)
 
 
 def test_of_maxima_that_are_missed_by_as_much_the_first_is_told(heights):

@@ -59,6 +59,7 @@ from workbench.solving.stochastic import oracle_of, slope_norms, visitor
 from workbench.system.processes import OutOfTime
 
 SLACK = 1e-6  # of the numbers that enter; float32 passes, a wrong sign does not
+SINGLE = 2.0**29  # times what float64 rounds off is what float32 does: where two cuts tie, it may take the other one
 SAMPLES = 10  # of each audit
 VISITS = 60  # of two copies of a solver
 POINTS = 4  # besides the optimum
@@ -116,8 +117,8 @@ def audit_oracle(hooks: Hooks, reference: Reference) -> Iterator[Finding]:
                 yield Finding("oracle", np.inf, SLACK, told)
                 return
             best, size = score(oracle, theta, sample, oracle.argmax(theta, sample))
-            value, _ = score(oracle, theta, sample, answer)
-            short = (best - value - oracle.rounding(theta)[i]) / max(size, 1e-300)
+            value, other = score(oracle, theta, sample, answer)
+            short = (best - value - SINGLE * oracle.rounding(theta)[i]) / max(size, other, 1e-300)
             if short > worst:
                 worst = short
                 found = reference.problem.describe(int(i), answer[0]) if short > SLACK else ""
@@ -372,12 +373,14 @@ def height(oracle: Oracle | Terms, theta: Floats, i: int) -> float:
 
 
 def rounding(oracle: Oracle | Terms, theta: Floats, i: int) -> tuple[float, float]:
-    """How far h_i(θ), and each entry of a slope of it, may be off."""
+    """How far h_i(θ) may be off in float32, and each entry of a slope of it by the errors of the data."""
     sample = np.array([i])
     if isinstance(oracle, Terms):
         values, slope = oracle.errors(theta, sample, np.ones(1))
-        return float(values.item()), float(slope)
-    return float(oracle.rounding(theta)[i] + oracle.offset_error(sample)[0]), float(oracle.slope_error(sample)[0])
+        return SINGLE * float(values.item()), float(slope)
+    return float(SINGLE * oracle.rounding(theta)[i] + oracle.offset_error(sample)[0]), float(
+        oracle.slope_error(sample)[0]
+    )
 
 
 def iterates(

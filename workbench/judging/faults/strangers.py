@@ -4,21 +4,24 @@ A run is a `Trial` of the words of judging/faults/trials.py. Each fault and each
 it applies to, with a share of the passes that the host needs: the judge's patience has to do the rest. The catalogue
 says in its own words what a fault amounts to; NAMES lists, for each such effect, the explanations of the
 detective that count as right. An empty list means that the detective does not know the effect, so that any confident
-one is wrong.
+one is wrong. Hosts that are written by hand lend single steps; STEPS lists the audits that may contradict these where
+a fault has the effect.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
+from workbench.judging.audits import audit
 from workbench.judging.conventions.detective import Detective
 from workbench.judging.faults.second import FAULTS, HOSTS
 from workbench.judging.faults.second.contract import Case, Fault, Host
 from workbench.judging.faults.second.examples import example
 from workbench.judging.faults.second.measure import SHARE, installed
 from workbench.judging.faults.trials import FOREVER, GAP, Trial
+from workbench.judging.hooks import hooks_of
 from workbench.judging.learners import Learner
 from workbench.judging.patience import FURTHER
 from workbench.judging.reference import Reference, reference_of
@@ -61,6 +64,14 @@ NAMES: dict[str, tuple[str, ...]] = {
     "arithmetic": (),
     "weights returned": ("feature-major layout", "labels permuted", "transposed transitions", "no transitions"),
 }
+STEPS: Mapping[str, tuple[str, ...]] = {"averaging": ("averaging",)} | dict.fromkeys(
+    (
+        *("loss function", "squared hinge", "loss augmentation", "length normalisation", "data used", "labels"),
+        *("class weights", "sample weights", "features", "noise in the inputs", "transitions", "padding"),
+        *("gradient", "argmax", "arithmetic"),
+    ),
+    ("oracle", "subgradient"),
+)
 
 
 class Strangers:
@@ -84,6 +95,7 @@ class Strangers:
             elif verdict.verdict == NOT_CONVERGED and verdict.rule != "feasibility" and len(history) > 1:
                 known = self.detective.identity(history)
             longer = self.longer(stand, budget) if fault else np.nan
+            findings = audit(hooks_of(fit, best.formulation, best.problem), best)
         told = DISAGREES if known else verdict.verdict
         end = best.excess(best.value(stand.reports[-1].theta)) if stand.reports else np.inf
         return Trial(
@@ -103,9 +115,10 @@ class Strangers:
             accuracy=np.nan,
             account=np.nan,
             reason=verdict.reason,
-            right=tuple(dict.fromkeys(name for each in fault.amounts_to for name in NAMES[each])) if fault else (),
+            right=right(fault, {each.name for each in findings}) if fault else (),
             convention=known.name if known else "",
             confident=bool(known and known.confident),
+            against=tuple(sorted(each.name for each in findings if each.sentence)),
             catalogue="second",
         )
 
@@ -117,6 +130,13 @@ class Strangers:
         except (ArithmeticError, ValueError, TypeError):
             return np.inf  # a crash is harm, and its verdict `failed`
         return best.excess(best.value(reports[-1].theta))
+
+
+def right(fault: Fault, lent: set[str]) -> tuple[str, ...]:
+    """The explanations that are right about a fault, and the audits of what is `lent` that may contradict its steps."""
+    told = [name for each in fault.amounts_to for name in NAMES[each]]
+    told += [name for each in fault.amounts_to for name in STEPS.get(each, ()) if name in lent]
+    return tuple(dict.fromkeys(told))
 
 
 def hosts() -> list[str]:

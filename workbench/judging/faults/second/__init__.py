@@ -3,12 +3,14 @@
 `HOSTS` are clean learners, `FAULTS` the same learners with one mistake each.
 Nothing here knows how verdicts are reached.
 
-    host              what it is                                             faults are in
-    adam-loop         a PyTorch-style loop in float32                        adam_faults
-    svc-*, sgd-*, …   wrappers of scikit-learn's estimators                  wrappers
-    crfsuite, dlib    wrappers of python-crfsuite and dlib                   sequence_wrappers
-    l-bfgs            smooth objectives by SciPy                             batch
-    dual-ascent       dual coordinate ascent for hinges                      dual
+    host              what it is                               lends           faults are in
+    adam-loop         a PyTorch-style loop in float32          subgradient     adam_faults
+    svc-*, sgd-*, …   wrappers of scikit-learn's estimators    –               wrappers
+    crfsuite, dlib    wrappers of python-crfsuite and dlib     –               sequence_wrappers
+    l-bfgs            smooth objectives by SciPy               subgradient     batch
+    dual-ascent       dual coordinate ascent for hinges        oracle          dual
+
+A fault lends what its host lends, with the mistake if it is in that step; adam-early-mean lends its iterates, too.
 """
 
 from __future__ import annotations

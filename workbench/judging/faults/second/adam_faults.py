@@ -49,16 +49,16 @@ FAULTS = (
     ),
     _fault("last-sample", "The last sample is never seen.", CASES, "data used", batches=wrong.all_but_the_last),
     _fault(
-        "held-out", "A random fifth of the data is kept for validation.", CASES, "data used", data=wrong.four_fifths
+        "held-out", "A random fifth of the data is kept for validation.", CASES, "data used", sampler=wrong.four_fifths
     ),
     _fault(
         "balanced",
         "The sampler gives every label the same share.",
         LABELS,
         "class weights, sample weights",
-        data=wrong.balanced,
+        sampler=wrong.balanced,
     ),
-    _fault("shares-ignored", "Sample weights are ignored.", CASES, "sample weights", data=wrong.equal_shares),
+    _fault("shares-ignored", "Sample weights are ignored.", CASES, "sample weights", sampler=wrong.equal_shares),
     _fault(
         "ignored-label",
         "The index that means padding is also the first label, so its samples have no loss.",
@@ -71,7 +71,7 @@ FAULTS = (
         "Sequences of length 1 are skipped.",
         CHAINS,
         "data used, length normalisation, sample weights",
-        data=wrong.length_one_skipped,
+        sampler=wrong.length_one_skipped,
     ),
     _fault(
         "token-mean",

@@ -51,7 +51,7 @@ def balanced(batch: Batch, rng: np.random.Generator) -> Batch:
 
 
 def equal_shares(batch: Batch, rng: np.random.Generator) -> Batch:
-    return batch._replace(share=np.ones_like(batch.share))
+    return batch.unweighted()
 
 
 def label_zero_ignored(batch: Batch, rng: np.random.Generator) -> Batch:
@@ -133,12 +133,7 @@ def with_ends(batch: Batch, rng: np.random.Generator) -> Batch:
 
 def own_inputs(extra: int) -> Callable[[NDArray, Layout], NDArray]:
     """Returned: the weights without those of the last `extra` inputs."""
-
-    def returned(w: NDArray, layout: Layout) -> NDArray:
-        W, A = layout.split(w)
-        return layout._replace(p=layout.p - extra).join(W[:, :-extra], A)
-
-    return returned
+    return lambda w, layout: layout.resized(w, layout.p - extra)
 
 
 # ── the loss that is added, and the terms ─────────────────────────────────────────────────────────

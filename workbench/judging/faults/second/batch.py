@@ -1,6 +1,8 @@
 """Smooth objectives by SciPy's L-BFGS on all samples at once, in float64, and mistakes in its objective.
 
 F(w) = λ/2‖w‖² + (1/n) Σ n p_i h_i(w),     ∇F(w) = λw + (1/n) Σ n p_i ∇h_i(w)
+
+It lends ∇h_i for audits, by the functions that make ∇F.
 """
 
 from __future__ import annotations
@@ -54,10 +56,8 @@ class Descent:
         """Weights (d,) after at most `budget` iterations."""
         from scipy.optimize import minimize
 
-        if loss_of(problem, formulation) == "hinge":
-            raise MissingCapability("L-BFGS wants derivatives; choose a likelihood or the squared loss.")
-        samples, layout = self.data(tensors.gathered(problem, formulation, float)), tensors.layout_of(problem)
-        head, lam = self.head(tensors.head_of(problem, formulation)), float(formulation.lam)
+        head, layout, lam = self._head(problem, formulation), tensors.layout_of(problem), float(formulation.lam)
+        samples = self.data(tensors.gathered(problem, formulation, float))
 
         def objective(w: Floats) -> tuple[float, Floats]:
             gradient, value = tensors.mean_slope(layout, samples, w, head)
@@ -67,6 +67,20 @@ class Descent:
         box = [self.bounds] * layout.dim if self.bounds != (None, None) else None
         options = {"maxiter": self.passes(budget), "maxfun": 3 * self.passes(budget), **self.options}
         return minimize(objective, np.zeros(layout.dim), jac=True, method="L-BFGS-B", bounds=box, options=options).x
+
+    def _head(self, problem: Problem, formulation: Formulation) -> Head:
+        if loss_of(problem, formulation) == "hinge":
+            raise MissingCapability("L-BFGS wants derivatives; choose a likelihood or the squared loss.")
+        return self.head(tensors.head_of(problem, formulation))
+
+    def subgradient(self, problem: Problem, formulation: Formulation, theta: Floats, i: int) -> Floats:
+        """∇h_i(θ) (d,), of sample i as `data` leaves it; all samples have share 1 when they are loaded."""
+        head, layout, at = self._head(problem, formulation), tensors.layout_of(problem), np.array([i])
+        samples = tensors.gathered(problem, formulation, float).unweighted()
+        loaded = self.data(samples)
+        joined = len(loaded.share) < len(samples.share)  # sample i is no more; alone, it is joined to nothing
+        one = self.data(samples.take(at)) if joined else loaded.take(at)
+        return tensors.mean_slope(layout, one, theta, head)[0]
 
 
 # ── mistakes ──────────────────────────────────────────────────────────────────────────────────────

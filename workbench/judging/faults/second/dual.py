@@ -6,6 +6,8 @@ With α_i in the simplex over sample i's labels, W = −(1/λ) Σ p_i Σ_r α_i(
 
 A visit moves mass γ from the worst label a with α_i(a) > 0 to the best label b: γ = λ (g_b − g_a)/(p_i ‖φ_b − φ_a‖²),
 at most α_i(a). D never falls.
+
+The search for b is lent for audits. No average is: one fault keeps the weights of a pass, and none keeps a mean.
 """
 
 from __future__ import annotations
@@ -16,11 +18,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.contracts import Floats, Formulation, Problem
+from workbench.contracts import Floats, Formulation, Ints, Problem
 from workbench.errors import MissingCapability
 from workbench.judging.faults.second import tensors
 from workbench.judging.faults.second.adam import unchanged
 from workbench.judging.faults.second.contract import HINGE_LABELS, HINGE_RISK, HINGE_SCORES, Fault, Host, loss_of
+from workbench.judging.faults.second.tensors import Batch, Layout
 
 
 class Visit(NamedTuple):
@@ -65,9 +68,7 @@ class Ascent:
         self, problem: Problem, formulation: Formulation, budget: int, rng: int | np.random.Generator
     ) -> Floats:
         """Weights (d,) after `budget` passes."""
-        if problem.name == "chain" or loss_of(problem, formulation) != "hinge":
-            raise MissingCapability("this ascent is made for the hinge of labels and scores; choose one of these.")
-        samples, layout = tensors.gathered(problem, formulation, float), tensors.layout_of(problem)
+        samples, layout = self._gathered(problem, formulation)
         X, y, extra, rng = samples.x[:, 0], samples.y[:, 0], samples.extra[:, 0], np.random.default_rng(rng)
         n, lam, norms = len(y), float(formulation.lam), (X**2).sum(axis=1)
         curvature = samples.share / n * norms * (1 if layout.kind == "linear" else 2) / lam
@@ -90,6 +91,20 @@ class Ascent:
             W = self.after(W, t)
             mean = self.keep(mean, W, t)
         return mean[free].ravel()
+
+    @staticmethod
+    def _gathered(problem: Problem, formulation: Formulation) -> tuple[Batch, Layout]:
+        if problem.name == "chain" or loss_of(problem, formulation) != "hinge":
+            raise MissingCapability("this ascent is made for the hinge of labels and scores; choose one of these.")
+        return tensors.gathered(problem, formulation, float), tensors.layout_of(problem)
+
+    def oracle(self, problem: Problem, formulation: Formulation, theta: Floats, i: int) -> Ints:
+        """The best label b (1,) of sample i at weights θ (d,), as the search of the first pass finds it."""
+        samples, layout = self._gathered(problem, formulation)
+        y, (W, _) = samples.y[:, 0], layout.split(theta)
+        counts = np.bincount(y, minlength=layout.K)
+        visit = Visit(0, i, samples.x[i, 0], int(y[i]), len(y), counts, np.random.default_rng(i))
+        return self.gains(W @ visit.x + samples.extra[i, 0], visit).argmax(keepdims=True)
 
 
 # ── mistakes ──────────────────────────────────────────────────────────────────────────────────────

@@ -35,6 +35,10 @@ class Batch(NamedTuple):
     def take(self, index: Ints) -> Batch:
         return Batch(*(part[index] for part in self))
 
+    def unweighted(self) -> Batch:
+        """The same samples, all of share 1."""
+        return self._replace(share=np.ones_like(self.share))
+
     @property
     def lengths(self) -> Ints:
         return self.mask.sum(axis=1)
@@ -62,6 +66,12 @@ class Layout(NamedTuple):
         if self.kind == "linear":
             return W[1]
         return np.concatenate([W.ravel(), A.ravel()]) if self.kind == "chain" else W.ravel()
+
+    def resized(self, w: NDArray, p: int) -> NDArray:
+        """w for p inputs: weights of inputs from p on are left out, those of new inputs are 0."""
+        W, A = self.split(w)
+        kept = W[:, :p]
+        return self._replace(p=p).join(np.pad(kept, ((0, 0), (0, p - kept.shape[1]))), A)
 
 
 Head = Callable[[Batch, NDArray, NDArray], Derivatives]
