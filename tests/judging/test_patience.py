@@ -228,9 +228,10 @@ def test_what_is_cheap_and_who_has_left():
     assert cheap(0.5)
     assert not cheap(np.nextafter(0.5, 1))
     second = said(absolute=1.5)
-    assert leaves(second, said(absolute=1.0))
-    assert not leaves(second, said(absolute=np.nextafter(1.0, 2)))
-    assert leaves(second, said(AGREES, "optimum", absolute=1.5))
+    for places in ((second, second), (second, said(absolute=9.0)), (said(absolute=9.0), second)):  # below both
+        assert leaves(*places, said(absolute=1.0))
+        assert not leaves(*places, said(absolute=np.nextafter(1.0, 2)))
+        assert leaves(*places, said(AGREES, "optimum", absolute=1.5))
     moved = said(rule="settled")
     assert not_accused(moved) == replace(moved, verdict=NOT_CONVERGED)
     assert not_accused(said(rule="drift")) == said(rule="drift")

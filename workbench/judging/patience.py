@@ -103,7 +103,7 @@ def ruling(tries: list[Try], reference: Reference, tolerance: float, shorter: Ve
         return Ruling(told, works_on(*tries) or (by_history(told) and cheap(tries[1].took)))
     open_yet = "excused" in last.evidence or any(map(works_on, tries[-3:], tries[-2:]))
     if shorter and by_history(shorter) and not open_yet:
-        told = given_longer(first, not_accused(last)) if leaves(before, last) else shorter
+        told = given_longer(first, not_accused(last)) if leaves(first, before, last) else shorter
         return Ruling(told, len(tries) < LONGEST and by_history(told) and cheap(tries[-1].took))
     stuck = unmoved(first, before, last) or stopped(*tries[-2:])
     stuck |= len(tries) == LONGEST and risen(first, last)
@@ -193,9 +193,9 @@ def cheap(took: float) -> bool:
     return FURTHER * took <= LEAST
 
 
-def leaves(second: Verdict, last: Verdict) -> bool:
-    """Whether a learner that two histories accuse has left that place with FURTHER times as many passes."""
-    return last.verdict == AGREES or last.absolute * FALL <= second.absolute
+def leaves(first: Verdict, before: Verdict, last: Verdict) -> bool:
+    """Whether a learner that is accused has left its place with more passes: below the first history's end, too."""
+    return last.verdict == AGREES or last.absolute * FALL <= min(first.absolute, before.absolute)
 
 
 def stops_short(first: Verdict, last: Verdict) -> Verdict:

@@ -182,12 +182,15 @@ def frozen(ends: list[Floats], best: Floats) -> bool:
 
 
 def went_on(shorter: list[Report], longer: list[Report]) -> bool:
-    """Whether the longer history goes through the last weights of the shorter one, to rounding, and moves on."""
+    """Whether the longer history goes through the last weights of the shorter one, to rounding, and moves on.
+
+    A move by less than FAINT is none: at that pace nobody arrives.
+    """
     last = shorter[-1]
-    near = STILL * max(float(np.linalg.norm(last.theta)), LEAST)
+    size = max(float(np.linalg.norm(last.theta)), LEAST)
     passed = [each.theta for each in longer if each.passes <= last.passes * (1 + 1e-9)]
-    meets = bool(passed) and float(np.linalg.norm(passed[-1] - last.theta)) <= near
-    return meets and float(np.linalg.norm(longer[-1].theta - last.theta)) > near
+    meets = bool(passed) and float(np.linalg.norm(passed[-1] - last.theta)) <= STILL * size
+    return meets and float(np.linalg.norm(longer[-1].theta - last.theta)) > FAINT * size
 
 
 def moving(reports: list[Report]) -> bool:
