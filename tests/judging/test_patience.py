@@ -21,6 +21,7 @@ from workbench.judging.patience import (
     allowed,
     calm,
     cheap,
+    confirmable,
     decides,
     exhausted,
     given_longer,
@@ -41,6 +42,7 @@ from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict, f
 
 # written out, not imported: every constant is tested on both sides
 FURTHER, ENOUGH, NEAR, PATIENCE, LEAST, FALL, LITTLE = 4, 4.0, 0.1, 30.0, 2.0, 1.5, 1.15
+LONGEST, FARTHEST = 4, 8
 
 
 def said(verdict=DISAGREES, rule="settled", absolute=1.0, passes=100.0, needed=np.inf):
@@ -151,7 +153,7 @@ def rulings(tries):
 def test_who_jumps_and_ends_higher_after_64_times_the_passes_is_accused(monkeypatch):
     monkeypatch.setattr(patience_module, "standing", lambda *told: said(passes=6400.0))
     tries = tries_of(4.0, 1.0, 2.0, 5.0)
-    assert [ruling(tries[:count], None, 1e-4).asks for count in (2, 3, 4)] == [True, True, False]
+    assert [ruling(tries[:count], None, 1e-4).asks for count in (2, 3)] == [True, True]
     found = ruling(tries, None, 1e-4).verdict
     assert (found.verdict, found.excess) == (DISAGREES, 4.0)
     assert ruling(tries_of(4.0, 1.0, 2.0, 3.9), None, 1e-4).verdict.verdict == NOT_CONVERGED
@@ -161,15 +163,24 @@ def test_who_jumps_and_ends_higher_after_64_times_the_passes_is_accused(monkeypa
 @pytest.mark.parametrize(
     "histories", [((1.5, "settled"), (1.5, "settled"), (1.5, "settled")), (1.5, 1.4, (1.5, "settled"))]
 )
-def test_where_passes_cost_little_64_times_confirm_what_fewer_accuse_of(histories, last, verdict, monkeypatch):
+def test_where_passes_cost_little_more_of_them_confirm_what_fewer_accuse_of(histories, last, verdict, monkeypatch):
     """Unless they lead FALL times lower."""
     monkeypatch.setattr(patience_module, "standing", lambda *told: said(passes=1600.0))
     found = rulings(tries_of(*histories, last))
     for each in found[:-1] if isinstance(histories[0], tuple) else found[1:-1]:
         assert (each.verdict.verdict, each.asks) == (DISAGREES, True)
-    assert (found[-1].verdict.verdict, found[-1].asks) == (verdict, False)
+    assert (found[-1].verdict.verdict, found[-1].asks) == (verdict, verdict == DISAGREES)
     dear = rulings(tries_of(*histories, took=0.51))[-1]
     assert (dear.verdict.verdict, dear.asks) == (DISAGREES, False)
+
+
+@pytest.mark.parametrize(("rule", "most"), [("ended", LONGEST), ("settled", FARTHEST)])
+def test_an_accusation_is_confirmed_by_so_many_histories(rule, most):
+    """A learner that has ended takes no longer for more passes."""
+    tries = [Try([], said(rule=rule), LEAST / FURTHER)] * most
+    assert confirmable(tries[:-1])
+    assert not confirmable(tries)
+    assert not confirmable([*tries[:-2], Try([], said(rule=rule), 1.01 * LEAST / FURTHER)])
 
 
 @pytest.mark.parametrize(

@@ -196,14 +196,16 @@ def test_without_patience_the_first_verdict_stays(monkeypatch):
 @pytest.mark.parametrize(
     ("took", "excess", "asked", "verdict"),
     [
-        (0.5, 0.34, [32, 128, 512], DISAGREES),
+        (0.5, 0.34, [8 * 4**k for k in range(1, 8)], DISAGREES),
         (0.5, 0.33, [32, 128], NOT_CONVERGED),  # 1.5 times lower than with 32 passes
         (0.51, 0.01, [32], DISAGREES),  # two seconds are no longer enough
     ],
 )
 def test_before_anybody_is_accused_passes_that_cost_little_are_made(took, excess, asked, verdict, monkeypatch):
     settled = said(DISAGREES, "settled", 0.5, 32.0)
-    hearing(monkeypatch, settled, *[said(DISAGREES, "settled", excess, passes) for passes in (128.0, 512.0)])
+    hearing(
+        monkeypatch, settled, *[said(DISAGREES, "settled", excess, passes) for passes in 32.0 * 4.0 ** np.arange(1, 7)]
+    )
     stand, budgets = Fitted(), []
 
     def further(reports, budget, *told):

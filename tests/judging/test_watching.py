@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import workbench as wb
+from workbench.judging.conventions import detective
 from workbench.judging.watching import KEPT
 from workbench.registries import load_file
 
@@ -203,21 +204,41 @@ UNEVEN = np.array([1.0, 0.1, 0.2, 0.02])
 
 
 @pytest.mark.parametrize(
-    ("rate", "momentum", "scales", "told"),
+    ("rate", "momentum", "scales"),
     [
-        (lambda t: (1 + np.cos(np.pi * t)) / 2, 0.0, 1.0, "its last steps go down this objective"),
-        (lambda t: 0.01**t, 0.0, 1.0, "its last steps go down this objective"),
-        (lambda t: 0.1 * (1 + np.cos(np.pi * t)) / 2, 0.9, 1.0, "its last steps go down this objective"),
-        (lambda t: (1 + np.cos(np.pi * t)) / 2, 0.0, UNEVEN, "its last steps go down this objective"),
-        (lambda t: (1 - t) ** 2, 0.0, UNEVEN, "its last steps go down this objective"),
-        (lambda t: 0.01**t, 0.0, UNEVEN, "its last steps go down this objective"),
-        (lambda t: 1 - t, 0.0, UNEVEN, ""),
+        (lambda t: (1 + np.cos(np.pi * t)) / 2, 0.0, 1.0),
+        (lambda t: 0.01**t, 0.0, 1.0),
+        (lambda t: 0.1 * (1 + np.cos(np.pi * t)) / 2, 0.9, 1.0),
+        (lambda t: (1 + np.cos(np.pi * t)) / 2, 0.0, UNEVEN),
+        (lambda t: (1 - t) ** 2, 0.0, UNEVEN),
+        (lambda t: 0.01**t, 0.0, UNEVEN),
+        (lambda t: 1 - t, 0.0, UNEVEN),
+        (lambda t: 1e-9**t, 0.0, 1.0),  # at rest from the first third on
+        (lambda t: float(t < 0.25), 0.0, 1.0),
     ],
 )
-def test_a_sound_loop_whose_rates_fall_to_0_is_not_accused(rate, momentum, scales, told):
+def test_a_sound_loop_whose_rates_fall_to_0_is_not_accused(rate, momentum, scales):
     found = scheduled(rate, 150, momentum=momentum, scales=scales)
     assert found.verdict == "not converged", found.reason
-    assert told in found.reason
+    assert not any(each.confident for each in found.causes)
+
+
+@pytest.mark.parametrize(("epochs", "factor"), [(60, 0.858), (120, 0.926), (240, 0.962)])
+def test_adam_whose_rate_falls_by_a_factor_is_not_accused(epochs, factor):
+    """The recipe of docs/pytorch.md with fewer epochs: all steps shrink by the same factor."""
+    problem, W, m, v = wb.load_problem("wine")(), *np.zeros((3, 3, 13))
+    X, y, every, rate = problem.X.toarray(), problem.labels, np.arange(178), 0.1
+    watch = wb.watch(problem, wb.SoftMargin(lam=0.01))
+    for t in range(1, epochs + 1):
+        scores, slope = X @ W.T + 1, 0.01 * W
+        scores[every, y] -= 1
+        np.add.at(slope, scores.argmax(axis=1), X / 178)
+        np.add.at(slope, y, -X / 178)
+        m, v, rate = 0.9 * m + 0.1 * slope, 0.999 * v + 0.001 * slope**2, rate * factor
+        W = W - rate * m / (1 - 0.9**t) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
+        watch.step(W)
+    found = watch.verdict()
+    assert found.verdict == "not converged", found.reason
 
 
 @pytest.mark.parametrize("scales", [1.0, UNEVEN**0.2])
@@ -242,28 +263,31 @@ def test_a_sound_loop_on_a_hinge_whose_rates_fall_to_0_is_not_accused(power, epo
         watch.step(W)
     found = watch.verdict()
     assert found.verdict == "not converged", found.reason
-    assert "its last steps shrink as under a schedule of learning rates" in found.reason
 
 
-@pytest.mark.parametrize(("steps", "rests", "verdict"), [(30, 16, "disagrees"), (28, 15, "not converged")])
-def test_a_watched_loop_has_stopped_after_sixteen_steps_at_rest(steps, rests, verdict):
-    """Its first steps differ, and half of its passes or more are at rest."""
+@pytest.mark.parametrize("still", [30, 300])
+def test_a_watched_loop_at_rest_is_asked_for_a_longer_schedule(still):
+    """Whether its weights are the same or come ever nearer to a point: nobody can ask the loop for more."""
     problem = wb.load_problem("iris")()
+    for size in (0.0, 1e-6):
+        watch = wb.watch(problem, wb.SoftMargin(lam=0.1))
+        away = watch.reference.theta_flat + 0.2
+        for k in range(still):
+            watch.step(away + 0.1 * 0.3**k + size * np.random.default_rng(k).normal(size=away.size))
+        found = watch.verdict()
+        assert (found.verdict, found.rule) == ("not converged", "settled"), found.reason
+        assert "run it with four times the steps, its schedule as much longer." in found.reason
+
+
+def test_a_guess_about_a_loop_at_rest_is_told_as_one(monkeypatch):
+    """Where the certain identity is out of reach."""
+    monkeypatch.setattr(detective.Detective, "identity", lambda self, history: None)
+    problem = wb.load_problem("iris")()
+    best = wb.solve(wb.SoftMargin(lam=0.2), problem).theta_flat
     watch = wb.watch(problem, wb.SoftMargin(lam=0.1))
-    start = np.zeros(watch.blocks.dim)
-    for k in range(steps):
-        watch.step(start + 0.1 * max(steps - rests - k, 0))
+    for _ in range(40):
+        watch.step(best)
     found = watch.verdict()
-    assert found.verdict == verdict, found.reason
-    assert ("too few steps to tell" in found.reason) == (verdict == "not converged")
-
-
-@pytest.mark.parametrize(("steps", "verdict"), [(31, "not converged"), (32, "disagrees")])
-def test_a_watched_loop_settles_after_32_steps(steps, verdict):
-    """Weights that come ever nearer to a point that is no optimum."""
-    problem = wb.load_problem("iris")()
-    watch = wb.watch(problem, wb.SoftMargin(lam=0.1))
-    away = watch.reference.theta_flat + 0.2
-    for k in range(steps):
-        watch.step(away + 0.1 * 0.3**k * np.ones_like(away) + 1e-6 * np.random.default_rng(k).normal(size=away.size))
-    assert watch.verdict().verdict == verdict
+    assert found.verdict == "not converged"
+    assert [(each.name, each.confident) for each in found.causes] == [("λ twice", False)]
+    assert found.causes[0].sentence.startswith("Perhaps the learner minimises")

@@ -206,10 +206,12 @@ def explained(
     reference: Reference,
     learner: Learner | None = None,
     search: Allowance | None = None,
+    guesses: bool = False,
 ) -> tuple[Verdict, list[Cause]]:
     """The verdict with the name of the objective at whose optimum the weights are, if one is found.
 
     A verdict of `not converged` changes only by a certain identity (`Detective.identity`).
+    guesses : whether other names are told with such a verdict, too, never with confidence
     """
     history = [(each.passes, each.theta) for each in reports]
     without_cuts = text_alone(reference.formulation) or isinstance(reference.formulation, Factored)
@@ -220,7 +222,7 @@ def explained(
     if verdict.verdict == NOT_CONVERGED:
         found = detective.identity(history)
         if found is None:
-            return verdict, []
+            return verdict, [guess(each) for each in (detective.explain(history[-1][1], history),) if guesses and each]
         verdict = replace(verdict, verdict=DISAGREES, rule="identity", reason=f"{verdict.fact}.", needed=np.inf)
     else:
         found = detective.explain(history[-1][1], history) or stopped_early(verdict, learner)
@@ -228,6 +230,12 @@ def explained(
         return verdict, []
     told = replace(verdict, reason=f"{verdict.reason} {found.sentence}", evidence=verdict.evidence | found.evidence)
     return told, [Cause("convention", found.name, found.sentence, found.confident)]
+
+
+def guess(found: Explanation) -> Cause:
+    """An explanation without confidence."""
+    told = f"Perhaps {found.sentence[:1].lower()}{found.sentence[1:]}" if found.confident else found.sentence
+    return Cause("convention", found.name, told, confident=False)
 
 
 def stopped_early(verdict: Verdict, learner: Learner | None) -> Explanation | None:

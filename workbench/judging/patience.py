@@ -9,18 +9,19 @@ accuses nobody:
                     longer one ends with an excess between 1/LITTLE and FALL times that of the first (`alike`)
     not converged   it still falls, or the further passes bring it within the tolerance
 
-`ruling` says after each longer history, of 4, 16 and 64 times the passes, what stands and whether the next one is made:
+`ruling` says after each longer history, of 4, 16, 64 times the passes, what stands and whether the next one is made:
 
     the learner had ended, and moved on (`moved_on`)        no accusation; no more passes
     two histories that do not decide (`decides`)            nothing stands; the third is made
     two that do                                             their verdict
-    three or four, the shorter ones accused                 the same verdict, unless the learner has left its place
+    three or more, the shorter ones accused                 the same verdict, unless the learner has left its place
                                                             (`leaves`)
-    else three or four                                      what they say together (`given_two_longer`); the next is
+    else three or more                                      what they say together (`given_two_longer`); the next is
                                                             made if they do not decide
 
-Where passes cost little (`cheap`), an accusation is confirmed by the next history, and a fall does not decide. The next
-one is made for a learner at work (`works_on`), too.
+Where passes cost little (`cheap`), a fall does not decide, and an accusation is confirmed by the next history, up to
+FARTHEST of a learner that still moves: rates that fall late, as those of AdaGrad where the first gradients are huge,
+show in thousands of times the passes only. Up to LONGEST, the next one is made for a learner at work (`works_on`), too.
 
 Longer histories are made for a learner
 
@@ -68,6 +69,7 @@ SAME = 1.01  # times an excess, within which another one reads the same
 BY_HISTORY = ("ended", "settled")  # rules that rest on a history
 OPEN = ("history", "settled")  # rules of verdicts that a longer history may change
 LONGEST = 4  # histories: of 1, 4, 16 and 64 times the passes
+FARTHEST = 8  # histories, up to 16,384 times the passes, where an accusation is to be confirmed
 
 
 class Try(NamedTuple):
@@ -89,7 +91,7 @@ class Ruling(NamedTuple):
 
 
 def ruling(tries: list[Try], reference: Reference, tolerance: float, shorter: Verdict | None = None) -> Ruling:
-    """What two to four histories say together, each with FURTHER times the passes of the one before.
+    """What two histories or more say together, each with FURTHER times the passes of the one before.
 
     shorter : what they said together without the last one
     """
@@ -100,19 +102,20 @@ def ruling(tries: list[Try], reference: Reference, tolerance: float, shorter: Ve
         if not decides(first, last, tries[1].took):
             return Ruling(None, asks=True)
         told = given_longer(first, last)
-        return Ruling(told, works_on(*tries) or (by_history(told) and cheap(tries[1].took)))
+        return Ruling(told, works_on(*tries) or (by_history(told) and confirmable(tries)))
     open_yet = "excused" in last.evidence or any(map(works_on, tries[-3:], tries[-2:]))
     if shorter and by_history(shorter) and not open_yet:
         told = given_longer(first, not_accused(last)) if leaves(first, before, last) else shorter
-        return Ruling(told, len(tries) < LONGEST and by_history(told) and cheap(tries[-1].took))
+        return Ruling(told, by_history(told) and confirmable(tries))
     stuck = unmoved(first, before, last) or stopped(*tries[-2:])
-    stuck |= len(tries) == LONGEST and risen(first, last)
+    stuck |= len(tries) >= LONGEST and risen(first, last)
     judged = standing(tries[-1].reports, reference, tolerance) if stuck else last
     told = given_two_longer(first, before, judged, stuck)
     if "excused" in judged.evidence and frozen([each.reports[-1].theta for each in tries[-3:]], reference.theta):
         told = stops_short(first, judged)
-    decided = not cheap(tries[-1].took) if by_history(told) else decides(before, last, tries[-1].took)
-    decided |= resumed(first, before, last)
+    if by_history(told) and confirmable(tries):
+        return Ruling(told, asks=True)
+    decided = by_history(told) or decides(before, last, tries[-1].took) or resumed(first, before, last)
     return Ruling(told, len(tries) < LONGEST and (not decided or works_on(*tries[-2:])))
 
 
@@ -191,6 +194,12 @@ def decides(first: Verdict, further: Verdict, took: float = np.inf) -> bool:
 def cheap(took: float) -> bool:
     """Whether FURTHER times the passes that took so many seconds are made before anybody is accused."""
     return FURTHER * took <= LEAST
+
+
+def confirmable(tries: list[Try]) -> bool:
+    """Whether an accusation is to be confirmed by the next history: passes cost little, and the learner still moves."""
+    most = LONGEST if tries[-1].verdict.rule == "ended" else FARTHEST
+    return cheap(tries[-1].took) and len(tries) < most
 
 
 def leaves(first: Verdict, before: Verdict, last: Verdict) -> bool:

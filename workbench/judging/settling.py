@@ -1,6 +1,6 @@
 """What a history says about its limit: ended, settled, standing still, or on its way to the optimum.
 
-A history is (passes t, weights θ_t) with excesses e_t = F(θ_t) − L. Nine questions are asked of its last part:
+A history is (passes t, weights θ_t) with excesses e_t = F(θ_t) − L. Eight questions are asked of its last part:
 
     ended      from half of the passes on, the weights are the same to rounding: the learner has stopped
     settled    of the curves e∞ + c·t^−p fitted to the last checkpoints, the best has e∞ ≥ e/2, and curves that end
@@ -9,7 +9,6 @@ A history is (passes t, weights θ_t) with excesses e_t = F(θ_t) − L. Nine qu
     went on    of a history and a longer one: the longer one goes through the last weights of the other, and moves
     frozen     with T, 4T and 16T passes the gains towards θ* shrink so fast that their sum stops short of it
     pauses     earlier on, the weights were the same while the passes doubled, too, and moved afterwards
-    fading     the steps shrink faster and faster towards the end, as under a schedule of learning rates that ends at 0
     downhill   where F has a gradient: the last steps are those of steepest descent of F, up to their lengths
     stands     in eight times the passes no checkpoint divided e by FALL, or in four times the passes none divided e by
                LITTLE; e∞ is taken to be the least e since a quarter of the passes
@@ -62,9 +61,9 @@ MOST = 1e6  # times the passes beyond which no need is told: the fit says nothin
 QUIET = 1e-3  # relative change of weights in half of the passes that is rest
 AHEAD = 0.5  # share of the way left that the doublings to come must cover
 DOUBLINGS = 10  # to come: a thousand times the passes
-FADING, SHRINKS, STEPS = 1.5, 2.0, 3  # times the rate; a rate below which steps hardly shrink; steps of a window
+STEPS = 3  # the last ones, of steepest descent
 STRAIGHT = 0.99  # cosine of the angle to steepest descent
-FAINT = 1e-6  # relative change of weights in the last eighth of the passes, below which they have arrived somewhere
+FAINT = 1e-6  # relative change of weights with four times the passes, below which they have not moved
 EQUAL = 1.05  # times the least gain a pass: where steps shrink like t^−0.1, a doubling gains 1.07 times less a pass
 STEADY = 0.9  # 2^−0.15: no fit sees the limit of a slower fall
 PACE = 3e-3  # of the way left, by the last doubling: weights that gain less may be at rest
@@ -201,42 +200,17 @@ def moving(reports: list[Report]) -> bool:
     return not late or max(float(np.linalg.norm(theta - last.theta)) for theta in late) > near
 
 
-def fading(reports: list[Report]) -> bool:
-    """Whether the steps end at 0 with the run, whatever the weights are: the rate at which they shrink rises.
-
-    With v₁, v₂, v₃ the way a pass in the windows [½, ¾], [¾, ⅞], [⅞, 1] of the passes, whose middles are 3/16 and 1/8
-    apart, log v falls FADING times as fast between the last two as between the first two. Linear convergence has
-    equal rates, steps like t^−p have falling ones; rates that go to 0 like (T − t) or (T − t)² double them. A method
-    that converges faster than linearly is at rest by then: in the last window its weights move by less than FAINT.
-    """
-    passes = np.array([each.passes for each in reports]) / reports[-1].passes
-    ways = np.array([float(np.linalg.norm(b.theta - a.theta)) for a, b in itertools.pairwise(reports)])
-    speeds = []
-    for first, last in itertools.pairwise((1 / 2, 3 / 4, 7 / 8, 1)):
-        within = (passes[:-1] >= first) & (passes[1:] <= last)
-        if within.sum() < STEPS:
-            return False
-        speeds.append(max(float(ways[within].sum() / np.diff(passes)[within].sum()), LEAST))
-    if speeds[2] / 8 < FAINT * float(np.linalg.norm(reports[-1].theta)):
-        return False
-    before, after = np.log(speeds[0] / speeds[1]) * 16 / 3, np.log(speeds[1] / speeds[2]) * 8
-    return bool(after >= FADING * max(before, SHRINKS))
-
-
-def downhill(reports: list[Report], bounds: AnyBounds, by_coordinate: bool = False) -> bool:
+def downhill(reports: list[Report], bounds: AnyBounds) -> bool:
     """Whether each of the last STEPS steps s is one of steepest descent of F, up to its length; F has a gradient g.
 
-    −⟨s, g⟩ ≥ STRAIGHT ‖s‖ ‖g‖, or ≥ STRAIGHT Σ_j |s_j g_j| `by_coordinate`, for steps that are scaled by coordinate,
-    as those of AdaGrad and Adam are. At the optimum of another objective g has no reason to point along steps, which
-    shrink there; but weights on a straight way from 0 to a shorter optimum go down by coordinate to their end.
+    −⟨s, g⟩ ≥ STRAIGHT ‖s‖ ‖g‖. At another objective's optimum, where steps shrink, g has no reason to point along them.
     """
     last = reports[-STEPS - 1 :]
     if not isinstance(bounds, SmoothBounds) or len(last) <= STEPS:
         return False
     for before, after in itertools.pairwise(last):
         step, slope = after.theta - before.theta, bounds.value_and_gradient(before.theta)[1]
-        most = np.abs(step * slope).sum() if by_coordinate else np.linalg.norm(step) * np.linalg.norm(slope)
-        if not -(step @ slope) >= STRAIGHT * float(most) > 0:
+        if not -(step @ slope) >= STRAIGHT * float(np.linalg.norm(step) * np.linalg.norm(slope)) > 0:
             return False
     return True
 

@@ -63,7 +63,6 @@ from workbench.judging.settling import (
     doubling,
     downhill,
     ended,
-    fading,
     least,
     moving,
     needed,
@@ -85,16 +84,17 @@ from workbench.judging.words import (
     far,
 )
 from workbench.outputs.multiclass import Multiclass
-from workbench.proofs.smooth import SmoothBounds
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
 __all__ = ["AGREES", "DISAGREES", "FAILED", "NOT_COMPARABLE", "NOT_CONVERGED", "VERDICTS", "Verdict", "crosscheck"]
 
-RESTS, WATCHED = 16, 32  # steps at rest, and steps in all, of a loop that is watched, before its history accuses
+NOISE = 10.0  # times the threshold, up to which weights that move are not told from noise that falls slowly
 FITTED = 5  # answers that a curve can be fitted to, with two to spare
 MARKOV = 100.0  # times the published bound: P ≤ 1/100 for a clean run
+
+RATES = "a loop whose rates fall comes to rest anywhere: run it with four times the steps, its schedule as much longer"
 
 Answers = Trace | Certified | Floats | Sequence[Any]  # the sequence: a user's (passes, weights) or reports
 Learned = Answers | Exception
@@ -111,7 +111,8 @@ def crosscheck(
     `solution` is a certified reference: upper, lower, gap, theta_flat, formulation, problem. Raises `Contradiction`
     where its lower bound lies above its upper one, `BadInput` for a tolerance below 0 or not finite. For a cp.Problem
     in its place, a user's own convex program, the values of its variables are judged (judging/programs.py).
-    alone : whether nobody can ask the learner for more passes, as a training loop (`Hearing.excuse`)
+    alone : whether nobody can ask the learner for more passes, as a training loop: then no rest of its accuses, for
+        rates that fall to 0 end anywhere
     """
     checked_tolerance(tolerance)
     if hasattr(solution, "is_dcp"):  # a user's program in CVXPY, whose import takes a second
@@ -301,12 +302,12 @@ class Hearing:
         if np.isnan(since := ended(self.reports)):
             return None
         told = f"its weights are the same from pass {since:g} to pass {self.passes[-1]:g}"
-        if self.alone and np.count_nonzero(self.passes >= since) < RESTS:
-            return self.verdict(NOT_CONVERGED, "history", self.far, f"{told}, too few steps to tell: run it longer")
         if pauses(self.reports):
             told += ", but so they were for as long before, and went on"
             return self.verdict(NOT_CONVERGED, "history", self.far, f"{told}: run it longer")
         self.evidence |= {"ended": float(since), "limit": float(self.excesses[-1])}
+        if self.alone:
+            return self.verdict(NOT_CONVERGED, "settled", f"{self.far}, and {told}", RATES)
         self.needed = np.inf
         return self.verdict(DISAGREES, "ended", f"{self.far}, and it stops by itself there: {told}")
 
@@ -333,7 +334,7 @@ class Hearing:
         self.evidence["roaming"] = roaming(self.reports, self.reference.theta)
         self.needed = needed(self.passes[-1], self.excess, self.threshold, curve)
         still = curve.settled or stands(self.passes, self.excesses)
-        still &= len(self.passes) >= (WATCHED if self.alone else FITTED) or not (self.alone or moving(self.reports))
+        still &= len(self.passes) >= FITTED or not moving(self.reports)
         if still and not on_its_way(self.passes, [each.theta for each in self.reports], self.reference.theta):
             self.settled = curve.settled
             self.evidence["limit"] = curve.limit if curve.settled else least(self.passes, self.excesses)
@@ -353,36 +354,30 @@ class Hearing:
 
     def stays(self) -> Verdict:
         """The verdict on a settled history: `disagrees`, or `not converged` if its steps or clean runs excuse it."""
-        if told := self.excuse():
+        limit, size, bounds = self.evidence["limit"], self.reference.size, self.reference.bounds
+        settled = f"{self.far} and has settled for now"
+        if self.alone:
+            return self.verdict(NOT_CONVERGED, "settled", f"{settled}, about {limit / size:.1e} above it", RATES)
+        if downhill(self.reports, bounds):  # the optimum lies ahead, however short the steps become
             self.evidence["excused"] = 1.0
-            told = f"{self.far} and has settled for now, but its last steps {told}"
+            told = f"{settled}, but its last steps go down this objective"
             return self.verdict(NOT_CONVERGED, "settled", told, "run it longer")
-        limit, size = self.evidence["limit"], self.reference.size
-        asked = Asked(self.passes[-1], limit, not self.settled, moving(self.reports), self.threshold)
+        moves = moving(self.reports)
+        if moves and limit <= NOISE * self.threshold * size:
+            told = f"{settled}, about {limit / size:.1e} above it, but its weights still move: noise may fall as slowly"
+            return self.verdict(NOT_CONVERGED, "settled", told, "run it longer")
+        asked = Asked(self.passes[-1], limit, not self.settled, moves, self.threshold)
         found = control(self.trace, self.reference, asked)
         self.evidence["control"], self.needed = found.end, np.inf
         about = f"about {limit / size:.1e} above it"
         if not found.excuses:
             clean = f"where clean runs with its budget end {found.end / size:.1e} above it"
             return self.verdict(DISAGREES, "settled", f"{self.far} and stays, {about}, {clean}")
-        settled = f"{self.far} and has settled for now, {about}"
         if not np.isfinite(found.end):
-            told = f"{settled}, but no solver of ours fits to be compared with"
+            told = f"{settled}, {about}, but no solver of ours fits to be compared with"
         else:
-            told = f"{settled}, but clean runs of ours settle {found.end / size:.1e} above it, too"
+            told = f"{settled}, {about}, but clean runs of ours settle {found.end / size:.1e} above it, too"
         return self.verdict(NOT_CONVERGED, "settled", told, "run it longer")
-
-    def excuse(self) -> str:
-        """What its last steps do, where short steps are no sign of an optimum; an empty text elsewhere.
-
-        Steps straight down F have the optimum ahead, however short they become. Of a learner that is `alone` less will
-        do: steps down F in every coordinate or, where F has no gradient, steps that end at 0 with the run.
-        """
-        bounds = self.reference.bounds
-        if downhill(self.reports, bounds, by_coordinate=self.alone):
-            return "go down this objective"
-        ends = self.alone and not isinstance(bounds, SmoothBounds) and fading(self.reports)
-        return "shrink as under a schedule of learning rates" if ends else ""
 
 
 def history(learned: Answers, blocks: Blocks | None = None) -> list[Report]:

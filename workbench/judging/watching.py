@@ -172,8 +172,10 @@ class Recorder:
         return {"passes": np.array([each.passes for each in reports]), "upper": upper, "excess": excess}
 
     def verdict(self, tolerance: float = 1e-4) -> Judgement:
-        """What is proven about the loop, with the likely cause if the loop is accused.
+        """What is proven about the loop, with the likely cause where it rests above the optimum.
 
+        A loop cannot be asked for more steps, and rates that fall to 0 come to rest anywhere. So a rest accuses only at
+        what is certainly another objective's optimum (`Detective.identity`); else it is `not converged`.
         tolerance : relative excess that counts as agreement; loops in float32 seldom get below 1e-6
         """
         reports, causes, reference = self.reports(), list[Cause](), reference_of(self.reference)
@@ -181,7 +183,7 @@ class Recorder:
         if found.rule == "settled" or (
             found.verdict == DISAGREES and (found.rule in CHANCE or found.rule == "feasibility")
         ):
-            found, causes = explained(found, reports, reference)
+            found, causes = explained(found, reports, reference, guesses=True)
         passes, runs = reports[-1].passes, [Run(0, found.verdict, found.excess, found.rule, np.nan)]
         told = found.verdict, found.excess, passes, np.nan, found.reason, found.evidence, found.rule
         ends = {"absolute": found.absolute, "needed": found.needed, "history": excesses(reports, reference)}

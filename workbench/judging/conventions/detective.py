@@ -40,6 +40,7 @@ objective has e₋ ≥ CLOSE, and chance is no rival:
 - Of features that a description by the data leaves out, there are WAYS choices of as many or more.
 - Half of a multiple of λ fits worse. With F′ = κr + R ≥ 0, half of κ has e′ ≤ (e + ρ)/(1 + ρ), ρ = R(θ)/F′(θ), for
   κr/2 + R ≥ F′/2. So where ρ ≤ WORSE · e, as where all margins are met, no smaller multiple can be told from κ.
+- Of losses that are larger than they should be some h_i is 0: where all are positive, any larger loss fits as well.
 - A multiple of λ without a known reason is never confident, nor is that of C = 1, nor are several changes at once, nor
   zero weights, nor is ‖w‖₁: its optima lie at corners, where signs of slopes cancel and other rules end, too, and no
   distance is certified.
@@ -289,7 +290,8 @@ def verdict(given: float, findings: list[Fit], moved: float = np.inf) -> Explana
     by_chance = by_chance or found.evidence.get("ways", WAYS) < WAYS
     beside = moved > STILL and best.apart > REST * moved
     smaller = "multiple" in found.evidence and best.risk <= WORSE * max(best.most, FINE)
-    open_to_doubt = found.name in UNSURE or joint(best) or found.size or by_chance or beside or smaller
+    larger = "active" in found.evidence
+    open_to_doubt = found.name in UNSURE or joint(best) or found.size or by_chance or beside or smaller or larger
     far = FARTHEST * float(np.linalg.norm(found.theta)) < best.distance < np.inf
     if far and rival < LEAD * best.most:
         return None
@@ -298,7 +300,9 @@ def verdict(given: float, findings: list[Fit], moved: float = np.inf) -> Explana
     told = f"{opening}: its weights are within {best.most:.1e} of that optimum, {given:.1e} from the one asked for"
     return Explanation(
         found.name,
-        f"{told}, and half of that λ fits as well." if smaller else f"{told}.",
+        f"{told}, and {'half of that λ' if smaller else 'any larger loss'} fits as well."
+        if smaller or larger
+        else f"{told}.",
         {"excess": best.most, "given": given, "next": rival, "distance_bound": best.distance} | found.evidence,
         sure,
     )

@@ -8,12 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from workbench.contracts import CutForm
+from workbench.contracts import CutForm, Floats
 from workbench.formulations.crf import CRF
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.judging.conventions.neighbours import ALONG, Neighbour, Suspect
 from workbench.objectives.oracles import Decoding, UnitMargin
 from workbench.objectives.variants import SquaredHinge, Variant
+from workbench.proofs.bounds import Bounds
 
 
 def squares(suspect: Suspect) -> Iterator[Neighbour]:
@@ -55,6 +56,8 @@ def sizes(suspect: Suspect) -> Iterator[Neighbour]:
     """Losses cℓ under margin rescaling: h′(w) = c h(w/c), so of u = w/c it is F′ = c (cλ/2 ‖u‖² + R(u)).
 
     With c = 1/λ, u is the optimum of ½ ‖u‖² + R: it comes from a Gram matrix ⟨a, a′⟩ where ⟨a, a′⟩/λ was meant.
+    Evidence `active`: where every h_i is positive at u, all larger losses have the same optimum, and so has a hinge
+    that is not clipped at 0.
     """
     if not suspect.plain or not isinstance(suspect.form, SoftMargin) or suspect.form.rescaling != "margin":
         return
@@ -66,7 +69,18 @@ def sizes(suspect: Suspect) -> Iterator[Neighbour]:
     if suspect.form.lam != 1:
         named.setdefault(1 / float(suspect.form.lam), ("Gram matrix without λ", without))
     for c, (name, said) in named.items():
-        yield Neighbour(name, said, replace(suspect.form, lam=c * suspect.form.lam), suspect.problem, suspect.theta / c)
+        u, form = suspect.theta / c, replace(suspect.form, lam=c * suspect.form.lam)
+        active = c > 1 and all_positive(suspect, u)
+        yield Neighbour(name, said, form, suspect.problem, u, evidence={"active": 1.0} if active else {})
+
+
+def all_positive(suspect: Suspect, theta: Floats) -> bool:
+    """Whether every h_i(θ) is above 0."""
+    bounds = suspect.reference.bounds
+    if not isinstance(bounds, Bounds):
+        return False
+    slopes, offsets = bounds.rows(bounds.samples, bounds.oracle.argmax(theta, bounds.samples))
+    return bool((slopes @ theta + offsets > 0).all())
 
 
 def unaugmented(suspect: Suspect) -> Iterator[Neighbour]:
