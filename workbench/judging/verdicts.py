@@ -18,9 +18,12 @@ proven lower bound L, and the relative excess e/size (judging/reference.py). In 
     disagrees       (ended) its weights are the same from half of its passes on: the learner has stopped, above
                     the proven optimum; `not converged` if such a rest was followed by motion before
                     (settled) its excess has converged to a positive limit or stopped falling (judging/settling.py), its
-                    weights do not move towards θ*, its last steps do not go straight down F, and no fault-free
-                    run looks the same (judging/controls.py)
+                    weights do not move towards θ*, nor at all within NOISE thresholds, its last steps do not go
+                    straight down F, and no fault-free run looks the same (judging/controls.py)
     not converged   otherwise
+
+A training loop that was watched is `not converged` where (ended) or (settled) would accuse: rates that fall to 0 end
+anywhere, and nobody can ask a loop for more.
 
 For the last two, `judge` can do more: run further passes (judging/patience.py), and test whether the weights are
 optimal for another known objective (judging/conventions/).
