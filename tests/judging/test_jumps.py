@@ -69,6 +69,17 @@ def test_who_stands_throughout_is_still_accused():
     assert judged.evidence["limit"] <= judged.absolute
 
 
+def test_one_history_that_a_user_gives_accuses_nobody_who_moves():
+    """Weights that are thrown about a point far from the optimum; who can be asked for more is accused."""
+    solution = iris()
+    rng, far = np.random.default_rng(0), solution.theta_flat + 3.0
+    answers = [(float(t), far + 1.5 * rng.choice([-1.0, 1.0], size=far.size)) for t in 2.0 ** np.arange(9)]
+    judged = crosscheck(answers, solution)
+    assert judged.verdict == NOT_CONVERGED, judged
+    assert "its weights still move; give four times the passes, or `judge` the learner" in judged.reason
+    assert crosscheck([Report(*each) for each in answers], solution).verdict == DISAGREES
+
+
 # ── learners that pause ───────────────────────────────────────────────────────────────────────────
 
 

@@ -390,10 +390,13 @@ def test_who_freezes_is_told_where():
 
 
 def test_what_is_said_of_who_still_falls():
-    """The reason that stood first, where it leads, and the passes if the fit can know them."""
+    """That it seemed settled, where it leads, and the passes if the fit can know them."""
     first, further = said(), said(NOT_CONVERGED, "history", absolute=0.5, passes=400.0, needed=5e3)
     found = given_longer(first, further)
-    told = "It is far; 400 passes bring it to 5.0e-01, so it is not at its end: run it longer"
+    told = (
+        f"{far(1.0, 1.0)} and seemed settled after 100 passes; 400 passes bring it to 5.0e-01, so it is not at its end"
+    )
+    told += ": run it longer"
     assert (found.reason, found.needed) == (f"{told}, at that rate about 5e+03 passes.", 5e3)
     assert found.evidence["threshold"] == 1e-4
     for needed, ends in ((0.99e6 * 400, "about 4e+08 passes."), (1e6 * 400, "run it longer."), (np.inf, "longer.")):

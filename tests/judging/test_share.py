@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import workbench as wb
+from workbench.judging import judge
 from workbench.judging.audits import AUDITS, audit
 from workbench.judging.hooks import hooks_of
 from workbench.judging.reference import reference_of
@@ -126,3 +128,40 @@ def test_a_point_that_a_run_has_graded_is_not_graded_again(reference, monkeypatc
     reference.graded([theta], [value])
     monkeypatch.setattr(type(reference.bounds), "upper", lambda *_: pytest.fail("graded twice"))
     assert reference.value(theta.copy()) == value
+
+
+def test_an_error_that_native_code_makes_of_the_alarm_is_the_end_of_the_time():
+    """PIQP says that it failed; an error before the time is over is one."""
+
+    def native(allowance):
+        try:
+            while 0 < allowance.left < 1:
+                pass
+            raise ArithmeticError
+        except BaseException as error:
+            raise ArithmeticError from error
+
+    for seconds, raised in ((1e-3, OutOfTime), (60.0, ArithmeticError)):
+        allowance = Allowance(seconds, time.perf_counter)
+        with pytest.raises(raised), allowance.held():
+            native(allowance)
+
+
+def test_the_search_for_another_objective_has_its_time_on_the_wall(monkeypatch):
+    """Where nobody is accused, less than where somebody is; a remark says that it did not fit."""
+    seen = []
+
+    def explained(verdict, reports, reference, learner, search):
+        seen.append(verdict.verdict)
+        while True:
+            time.sleep(1e-3)
+
+    monkeypatch.setattr(judge, "explained", explained)
+    monkeypatch.setattr(judge, "OPEN_SEARCH", 0.02)
+    monkeypatch.setattr(judge, "SEARCH", 0.04)
+    for name in ("not converged", "disagrees"):
+        stand = SimpleNamespace(longer=[], reports=[], learner=None, remarks=[])
+        verdict = SimpleNamespace(verdict=name)
+        assert judge.searched(verdict, stand, None, Allowance()) == (verdict, [])
+        assert stand.remarks == ["The search for what it minimises instead did not fit into the time of the audits."]
+    assert seen == ["not converged", "disagrees"]

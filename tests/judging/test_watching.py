@@ -276,7 +276,7 @@ def test_a_watched_loop_at_rest_is_asked_for_a_longer_schedule(still):
             watch.step(away + 0.1 * 0.3**k + size * np.random.default_rng(k).normal(size=away.size))
         found = watch.verdict()
         assert (found.verdict, found.rule) == ("not converged", "settled"), found.reason
-        assert "run it with four times the steps, its schedule as much longer." in found.reason
+        assert "run four times the steps, the schedule stretched as far." in found.reason
 
 
 def test_a_guess_about_a_loop_at_rest_is_told_as_one(monkeypatch):

@@ -296,12 +296,15 @@ def test_no_rest_accuses_a_loop():
     """With the same weights in half of its steps, or at the same height."""
     found = watched(np.maximum(16 - np.arange(1.0, 31), 1.0)).ended()
     assert (found.verdict, found.rule) == (NOT_CONVERGED, "settled")
-    assert "and its weights are the same from pass 15 to pass 30; a loop whose rates fall comes to rest" in found.reason
+    assert (
+        "and its weights are the same from pass 15 to pass 30; learning rates that fall to 0 bring any loop to rest"
+        in found.reason
+    )
     hearing = watched(np.ones(40), (-1.0) ** np.arange(40))
     assert hearing.unsettled() is None
     found = hearing.stays()
     assert (found.verdict, found.rule) == (NOT_CONVERGED, "settled")
-    assert "has settled for now, about 5.0e-01 above it; a loop whose rates fall" in found.reason
+    assert "has settled for now, about 5.0e-01 above it; learning rates that fall" in found.reason
 
 
 def test_clean_runs_excuse_or_are_missing(monkeypatch):

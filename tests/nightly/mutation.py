@@ -220,6 +220,7 @@ CONVENTIONS = ("features", "layouts", "standardised", "losses", "padding", "neig
 OF_JUDGE = {  # of each module of the judge, the fast tests in tests/judging
     "patience": ("patience", "stand"),
     "programs": ("own_programs",),
+    "terms": ("terms", "own_programs"),
     "settling": ("settling_parts", "settling"),
     "seeds": ("verdict_parts",),
     "share": ("share",),
@@ -239,6 +240,8 @@ OF_JUDGE = {  # of each module of the judge, the fast tests in tests/judging
     "conventions/detective": ("detective", "judges_numbers"),
     "conventions/scaling": ("scaling_parts",),
     "conventions/one_vs_rest": ("one_vs_rest_parts", "judges_numbers"),
+    "conventions/all_rivals": ("all_rivals",),
+    "conventions/transposed": ("guesses",),
     **{f"conventions/{name}": ("convention_parts",) for name in CONVENTIONS},
 }
 TARGETS |= {f"judging/{name}": Target(tuple(f"judging/test_{each}" for each in own)) for name, own in OF_JUDGE.items()}

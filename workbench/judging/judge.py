@@ -35,6 +35,7 @@ not take them. A learner that uses them wrongly is accused.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -51,7 +52,7 @@ from workbench.judging.reference import Certified, Reference, reference_of
 from workbench.judging.remote import RemoteStand
 from workbench.judging.reports import Report
 from workbench.judging.seeds import CHANCE, Run, together
-from workbench.judging.share import LEAST, SEARCH, Allowance, allowed
+from workbench.judging.share import LEAST, OPEN_SEARCH, SEARCH, Allowance, allowed
 from workbench.judging.stand import OwnStand, Stand
 from workbench.judging.verdicts import checked_tolerance
 from workbench.judging.warned import Warned
@@ -191,9 +192,13 @@ def bench(learner: Learner, reference: Reference, limit: float | None, patience:
 
 
 def searched(verdict: Verdict, stand: Stand, reference: Reference, search: Allowance) -> tuple[Verdict, list[Cause]]:
-    """`explained` within the seconds of `search`; a remark where these do not suffice."""
+    """`explained` within the seconds of `search`, and of the clock on the wall; a remark where these do not suffice.
+
+    Backends work in processes of their own, whose seconds no clock of this one's processor sees.
+    """
+    wall = Allowance(SEARCH if verdict.verdict == DISAGREES else OPEN_SEARCH, time.perf_counter)
     try:
-        with search.held():
+        with search.held(), wall.held():
             return explained(verdict, stand.longer or stand.reports, reference, stand.learner, search)
     except OutOfTime:
         stand.remarks.append("The search for what it minimises instead did not fit into the time of the audits.")

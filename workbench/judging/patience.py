@@ -151,7 +151,9 @@ def given_longer(first: Verdict, further: Verdict) -> Verdict:
     if by_history(first) and by_history(further) and alike(first, further):
         said = f"{first.fact}; after {longer:g} passes it is {further.excess:.1e} above."
         return replace(first, reason=said, evidence=evidence)
-    told = paused(first) if "ended" in first.evidence and further.verdict != DISAGREES else first.fact
+    told = first.fact
+    if by_history(first) or first.rule == "settled":
+        told = paused(first) if "ended" in first.evidence and further.verdict != DISAGREES else seemed(first)
     said, need = f"{told}; {longer:g} passes ", further.needed
     if further.verdict == AGREES:
         said, need = f"{said}bring it within {further.evidence['threshold']:.1e}, so run it longer.", longer
@@ -170,6 +172,11 @@ def paused(verdict: Verdict) -> str:
     since, passes = verdict.evidence["ended"], verdict.evidence["passes"]
     here = f"its weights are the same from pass {since:g} to pass {passes:g}"
     return f"{far(verdict.excess, verdict.absolute)}, and its weights pause there: {here}"
+
+
+def seemed(verdict: Verdict) -> str:
+    """The fact of a verdict on a learner that had settled by one history, and not by a longer one."""
+    return f"{far(verdict.excess, verdict.absolute)} and seemed settled after {verdict.evidence['passes']:g} passes"
 
 
 def alike(first: Verdict, further: Verdict) -> bool:

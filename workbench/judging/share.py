@@ -28,6 +28,7 @@ from workbench.system.processes import OutOfTime
 LARGE = 10_000_000  # samples times weights; audits of less take a few seconds
 LEAST, MOST = 0.3, 2.0  # seconds of audits after any fit
 SEARCH = 120.0  # seconds of the search for the cause of an accusation
+OPEN_SEARCH = 15.0  # seconds of the search for another objective where nobody is accused yet
 
 
 class Allowance:
@@ -59,6 +60,10 @@ class Allowance:
                 yield
         except Spent:
             raise OutOfTime from None
+        except Exception:
+            if self.left > 0:
+                raise
+            raise OutOfTime from None  # native code may turn what is raised into an error of its own
 
 
 class Spent(BaseException):

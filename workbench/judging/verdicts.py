@@ -22,8 +22,9 @@ proven lower bound L, and the relative excess e/size (judging/reference.py). In 
                     straight down F, and no fault-free run looks the same (judging/controls.py)
     not converged   otherwise
 
-A training loop that was watched is `not converged` where (ended) or (settled) would accuse: rates that fall to 0 end
-anywhere, and nobody can ask a loop for more.
+One history that a user gives accuses nobody whose weights move by a tenth of their way to the optimum. A training loop
+that was watched is `not converged` where (ended) or (settled) would accuse: rates that fall to 0 end anywhere, and
+nobody can ask a loop for more.
 
 For the last two, `judge` can do more: run further passes (judging/patience.py), and test whether the weights are
 optimal for another known objective (judging/conventions/).
@@ -93,11 +94,14 @@ if TYPE_CHECKING:
 
 __all__ = ["AGREES", "DISAGREES", "FAILED", "NOT_COMPARABLE", "NOT_CONVERGED", "VERDICTS", "Verdict", "crosscheck"]
 
+ROAMS = 0.1  # of the way to the optimum, from which weights that chance throws about are not at rest
 NOISE = 10.0  # times the threshold, up to which weights that move are not told from noise that falls slowly
 FITTED = 5  # answers that a curve can be fitted to, with two to spare
 MARKOV = 100.0  # times the published bound: P ≤ 1/100 for a clean run
 
-RATES = "a loop whose rates fall comes to rest anywhere: run it with four times the steps, its schedule as much longer"
+RATES = (
+    "learning rates that fall to 0 bring any loop to rest, so run four times the steps, the schedule stretched as far"
+)
 
 Answers = Trace | Certified | Floats | Sequence[Any]  # the sequence: a user's (passes, weights) or reports
 Learned = Answers | Exception
@@ -143,6 +147,7 @@ def crosscheck(
 
         return crosscheck_text(reports, reference, tolerance)
     hearing = Hearing(chosen(reports), trace, reference, tolerance, alone)
+    hearing.bare = isinstance(learned, Sequence) and not isinstance(learned[0], Report)
     for rule in hearing.rules:
         if verdict := rule():
             return verdict
@@ -253,6 +258,7 @@ class Hearing:
         self.excess = reference.excess(self.uppers[-1])
         self.threshold = max(tolerance, 3 * reference.gap)
         self.needed = np.nan  # passes
+        self.bare = False  # whether a user gave one history, which nobody can go on with
         self.settled = False  # whether a curve with a positive limit was fitted (else the excess just stopped falling)
         self.far = far(self.excess, self.excesses[-1])
         self.evidence = {
@@ -369,6 +375,9 @@ class Hearing:
         if moves and limit <= NOISE * self.threshold * size:
             told = f"{settled}, about {limit / size:.1e} above it, but its weights still move: noise may fall as slowly"
             return self.verdict(NOT_CONVERGED, "settled", told, "run it longer")
+        if self.bare and not self.evidence["roaming"] < ROAMS:
+            told = f"{settled}, about {limit / size:.1e} above it, but its weights still move"
+            return self.verdict(NOT_CONVERGED, "settled", told, "give four times the passes, or `judge` the learner")
         asked = Asked(self.passes[-1], limit, not self.settled, moves, self.threshold)
         found = control(self.trace, self.reference, asked)
         self.evidence["control"], self.needed = found.end, np.inf

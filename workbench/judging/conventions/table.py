@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from workbench.judging.conventions.all_rivals import all_rivals
 from workbench.judging.conventions.features import free_transitions, intercepts, own_ends, own_intercepts, subspaces
 from workbench.judging.conventions.layouts import averages, balanced, by_length, layouts, projection
 from workbench.judging.conventions.losses import likelihood, other_loss, rescaling, sizes, squares, unaugmented, units
@@ -21,6 +22,7 @@ from workbench.outputs.motif import Motif
 
 CONVENTIONS: tuple[Entry, ...] = (
     one_vs_rest,
+    all_rivals,
     multiples,
     rescaling,
     unaugmented,

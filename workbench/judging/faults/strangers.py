@@ -32,6 +32,7 @@ from workbench.solving.solve import solve
 LAMBDAS = ("λ twice", "λ half", "sum for mean", "mean twice", "weights not normalised", "mean over positions")
 LAMBDAS += ("λ read as C", "λ read as C/n", "mean for sum", "λ")
 LOSSES = ("likelihood loss", "hinge loss", "squared hinge", "slack rescaling", "unit loss", "loss half", "loss twice")
+LOSSES += ("all rivals",)
 SPLIT = ("one-vs-rest, hinge", "one-vs-rest, squared hinge", "one-vs-rest, likelihood")
 CHANGED = ("standardised features", "scaled features", "normalised rows")
 CHANGED += tuple(f"{name}, undone" for name in CHANGED[:2])
