@@ -88,3 +88,31 @@ def test_shares_make_a_subgradient():
         assert rivals.risk(rivals.heights(V)) >= rivals.risk(heights) + (G * (V - W)).sum() - 1e-12
     samples, labels = np.nonzero(heights > 0)
     np.testing.assert_allclose(rivals.columns(samples, labels, 4).sum(axis=1), G.ravel(), atol=1e-12)
+
+
+def test_the_constants():
+    assert (module.ROOM, module.TURNS, module.SETTLED, module.CHANCE) == (2_000_000, 10, 1e-6, 1.2)
+    assert module.OF_WRONG == " and divides by the number of wrong labels"
+
+
+def test_the_risk_is_the_sum_of_positive_heights():
+    rivals = Rivals(np.eye(2), np.array([0, 1]), np.array([0.25, 0.75]))
+    heights = np.array([[-np.inf, 2.0, -1.0], [0.5, -np.inf, 0.25]])
+    assert rivals.risk(heights) == 0.25 * 2.0 + 0.75 * 0.75
+
+
+def test_room_is_for_so_many_entries(monkeypatch):
+    theta, reference = optimum(data(), LAM), reference_of(solution())
+    rivals = Rivals(data().X, data().labels, data().weights / data().weights.sum())
+    near = np.count_nonzero(abs(rivals.heights(theta.reshape(3, 4))) <= module.ON)
+    for room, tried in ((near * 12, 1), (near * 12 - 1, 0)):
+        monkeypatch.setattr(module, "ROOM", room)
+        assert len(list(all_rivals(Suspect(theta, reference)))) == tried
+
+
+def test_sequences_and_other_penalties_have_no_such_sum():
+    sequences = wb.Chain([np.eye(3)[:2], np.eye(3)], [[0, 1], [2, 0, 1]])
+    reference = reference_of(wb.solve(wb.SoftMargin(lam=0.1), sequences, gap=1e-6))
+    assert not list(all_rivals(Suspect(np.ones(18), reference)))
+    learned = reference_of(wb.solve(wb.NormalizedCostLearning(), data(), gap=1e-3))
+    assert not list(all_rivals(Suspect(np.ones(learned.formulation.blocks(data()).dim), learned)))

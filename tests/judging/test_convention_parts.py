@@ -11,7 +11,16 @@ from scipy import sparse
 
 import workbench as wb
 from workbench.judging.conventions import features, layouts, neighbours, standardised
-from workbench.judging.conventions.losses import farthest, other_loss, rescaling, sizes, squares, unaugmented, units
+from workbench.judging.conventions.losses import (
+    all_positive,
+    farthest,
+    other_loss,
+    rescaling,
+    sizes,
+    squares,
+    unaugmented,
+    units,
+)
 from workbench.judging.conventions.losses import likelihood as likelihoods
 from workbench.judging.conventions.neighbours import Explanation, Fit, Neighbour, Suspect, data, viewed
 from workbench.judging.conventions.padding import padding
@@ -176,6 +185,21 @@ def test_losses_of_another_size_have_another_lambda_and_weights():
     assert set(by_name(sizes(suspected(singles(), form=wb.SoftMargin(0.5))))) == {"loss twice", "loss half"}
     assert not list(sizes(suspected(singles(), form=wb.SoftMargin(0.25, rescaling="slack"))))
     assert not list(sizes(suspected(linear(), form=wb.WeightedRisk(0.25, "hinge"))))
+
+
+@pytest.mark.parametrize(("scores", "active"), [(1.0, False), (0.99, True), (-3.0, True), (3.0, False)])
+def test_a_larger_loss_where_all_terms_are_positive_is_one_of_many(scores, active):
+    """h_i = 1 − ‖x_i‖² `scores` at θ/2, for margins of 1; with λ = 1/4 there are a loss twice, half, and four times."""
+    problem = wb.Multiclass(np.eye(2), [0, 1])
+    theta = scores * np.array([1.0, -1.0, -1.0, 1.0]) / 2
+    for times, name in ((2.0, "loss twice"), (4.0, "Gram matrix without λ"), (0.5, "loss half")):
+        suspect = suspected(problem, times * theta, wb.SoftMargin(0.25))
+        told = by_name(sizes(suspect))[name].evidence
+        assert told == ({"active": 1.0} if active and times > 1 else {})
+    one = np.array([1.0, -1.0, -1.0, 0.5])  # of two terms one is positive
+    assert not all_positive(suspect, 0.6 * one)
+    assert all_positive(suspect, 0 * theta)
+    assert not all_positive(suspected(problem, theta, wb.CRF(0.25)), 0 * theta)  # terms that are no maxima of cuts
 
 
 def test_the_other_rescaling():

@@ -514,3 +514,41 @@ def test_a_setting_of_its_own_is_named_to_who_stops_early():
     found = wb.judge(Tolerant(), reference(), passes=40, audit=False)
     assert found.verdict == DISAGREES
     assert "tighten its own `tol`" in found.reason or found.causes[0].confident
+
+
+# ── whose seconds count ───────────────────────────────────────────────────────────────────────────
+
+
+def took(tries, *seconds):
+    return [each._replace(took=second) for each, second in zip(tries, seconds, strict=True)]
+
+
+def test_the_seconds_of_the_longest_history_tell_what_costs_little():
+    """Of a learner that falls, and of one that is accused."""
+    falling = tries_of(4.0, 1.0)
+    assert ruling(took(falling, 9.0, 0.1), None, 1e-4).asks
+    assert not ruling(took(falling, 0.1, 9.0), None, 1e-4).asks
+    longer = tries_of(4.0, 1.0, 0.25)
+    assert ruling(took(longer, 9.0, 9.0, 0.1), None, 1e-4).asks
+    assert not ruling(took(longer, 0.1, 0.1, 9.0), None, 1e-4).asks
+    accused = tries_of((1.0, "settled"), (1.0, "settled"))
+    assert confirmable(took(accused, 9.0, 0.1))
+    assert not confirmable(took(accused, 0.1, 9.0))
+
+
+def test_sixteen_times_the_passes_that_end_higher_may_be_a_jump(monkeypatch):
+    monkeypatch.setattr(patience_module, "standing", lambda *told: said(passes=1600.0))
+    assert ruling(tries_of(4.0, 1.0, 5.0), None, 1e-4).verdict.verdict == NOT_CONVERGED
+
+
+def test_who_settled_and_was_excused_seemed_settled_too():
+    first, further = said(NOT_CONVERGED, "settled"), said(NOT_CONVERGED, "history", absolute=0.5, passes=400.0)
+    assert "and seemed settled after 100 passes; 400 passes bring it" in given_longer(first, further).reason
+    first = said(NOT_CONVERGED, "history")
+    assert given_longer(first, further).reason.startswith("It is far; 400 passes bring it")
+
+
+@pytest.mark.parametrize(("end", "took", "stands"), [(1.01, 1.0, True), (1.0, 3.99, True), (1.0, 4.0, False)])
+def test_a_learner_has_stopped_at_the_boundaries(end, took, stands):
+    shorter = Try([], said(NOT_CONVERGED, "history", absolute=1.0), 2.0)
+    assert stopped(shorter, Try([], said(rule="ended", absolute=end), took)) == stands

@@ -488,3 +488,27 @@ def test_a_history_is_read_in_the_order_of_passes():
     assert alone.theta.tolist() == [0.5, 1.5]
     assert np.isnan(alone.passes)
     assert crosscheck(ValueError("no\n luck"), reference()).reason == "The learner crashed: ValueError: no luck"
+
+
+@pytest.mark.parametrize(("roaming", "rests"), [(np.nextafter(0.1, 0), True), (0.1, False), (np.inf, False)])
+def test_a_users_history_is_at_rest_within_a_tenth_of_its_way(roaming, rests, monkeypatch):
+    controlled(monkeypatch, 0.0, excuses=False)
+    for bare in (True, False):
+        hearing = heard([1.0] * 9)
+        hearing.bare = bare
+        hearing.evidence |= {"limit": 1.0, "roaming": roaming}
+        assert (hearing.stays().verdict == DISAGREES) == (rests or not bare)
+
+
+@pytest.mark.parametrize("kind", [tuple, list, Report])
+def test_pairs_are_a_users_history_and_reports_are_the_judges(kind, monkeypatch):
+    seen, reference = [], line()
+    reference.formulation = reference.problem = None
+    monkeypatch.setattr(verdicts, "reference_of", lambda solution: reference)
+    monkeypatch.setattr(Hearing, "rules", property(lambda self: (lambda: seen.append(self.bare) or "told",)))
+    history = [(1.0, np.array([1.0, 0.0])), (2.0, np.array([1.0, 0.0]))]
+    given = [Report(*each) if kind is Report else kind(each) for each in history]
+    monkeypatch.setattr(verdicts, "unusable", lambda *those: None)
+    monkeypatch.setattr(verdicts, "blocks_of", lambda *those: None)
+    assert verdicts.crosscheck(given, None) == "told"
+    assert seen == [kind is not Report]
