@@ -67,7 +67,6 @@ FIRST = {  # the structure on which `make test` runs a formulation; of a newer o
 WITHHOLDING = {"motif, hidden": HIDDEN, "views, hidden": HIDDEN_VIEWS}
 COMMON = "soft-margin"  # the formulation on which `make test` runs the structures that are not above
 WITHHELD = [("motif, hidden", "self-paced"), ("views, hidden", "self-paced"), ("views, hidden", "latent-ssvm")]
-STUCK = "adagrad ends 2.4 % above the proven optimum of graphs, whose weights lie in a cone (800 passes): to be mended"
 GAP = "1e-3"
 
 
@@ -78,16 +77,11 @@ def pairs():
     newer = {formulation: output for output, formulation in every if formulation not in FIRST}
     first |= {(output, formulation) for formulation, output in newer.items()}
     if os.environ.get("CUTBENCH_NIGHTLY"):
-        return marked(every + WITHHELD)
+        return every + WITHHELD
     assert first <= set(every)
     assert {output for output, _ in first} == {output for output, _ in every}
     assert {formulation for _, formulation in first} == {formulation for _, formulation in every}
-    return marked(sorted(first) + WITHHELD)
-
-
-def marked(found):
-    stuck = pytest.mark.xfail(reason=STUCK)
-    return [pytest.param(*each, marks=stuck if each == ("graph", "soft-margin") else ()) for each in found]
+    return sorted(first) + WITHHELD
 
 
 @pytest.mark.parametrize(("output", "formulation"), pairs())

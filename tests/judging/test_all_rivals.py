@@ -13,6 +13,7 @@ from workbench.judging.conventions import all_rivals as module
 from workbench.judging.conventions.all_rivals import Rivals, all_rivals
 from workbench.judging.conventions.detective import explain
 from workbench.judging.conventions.neighbours import Suspect
+from workbench.judging.conventions.one_vs_rest import one_vs_rest
 from workbench.judging.reference import reference_of
 
 LAM = 0.05
@@ -116,3 +117,12 @@ def test_sequences_and_other_penalties_have_no_such_sum():
     assert not list(all_rivals(Suspect(np.ones(18), reference)))
     learned = reference_of(wb.solve(wb.NormalizedCostLearning(), data(), gap=1e-3))
     assert not list(all_rivals(Suspect(np.ones(learned.formulation.blocks(data()).dim), learned)))
+
+
+def test_single_positions_with_weights_of_pairs_are_no_single_labels():
+    """A chain whose sequences have one position each has weights of transitions besides."""
+    problem = wb.Chain([np.eye(3)[[k]] for k in (0, 1, 2)], [[0], [1], [2]])
+    reference = reference_of(wb.solve(wb.SoftMargin(lam=0.1), problem, gap=1e-6))
+    suspect = Suspect(np.ones(18), reference)
+    assert not list(all_rivals(suspect))
+    assert not list(one_vs_rest(suspect))

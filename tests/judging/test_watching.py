@@ -11,7 +11,11 @@ import pytest
 
 import workbench as wb
 from workbench.judging.conventions import detective
+from workbench.judging.judge import explained
+from workbench.judging.reference import reference_of
+from workbench.judging.reports import Report
 from workbench.judging.watching import KEPT
+from workbench.judging.words import Verdict
 from workbench.registries import load_file
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "pytorch.md"
@@ -291,3 +295,15 @@ def test_a_guess_about_a_loop_at_rest_is_told_as_one(monkeypatch):
     assert found.verdict == "not converged"
     assert [(each.name, each.confident) for each in found.causes] == [("λ twice", False)]
     assert found.causes[0].sentence.startswith("Perhaps the learner minimises")
+
+
+def test_guesses_are_made_where_they_are_asked_for(problem, monkeypatch):
+    """Of a learner that can be asked for more passes, none: the search takes longer than its fits."""
+    asked = []
+    monkeypatch.setattr(detective.Detective, "identity", lambda self, history: None)
+    monkeypatch.setattr(detective.Detective, "explain", lambda self, *told, **how: asked.append(told))
+    reference = reference_of(wb.solve(wb.SoftMargin(lam=0.5), problem))
+    verdict = Verdict("not converged", 1.0, "It moves.", {}, "history", 1.0)
+    for guesses in (False, True):
+        assert explained(verdict, [Report(1.0, np.zeros(9))], reference, guesses=guesses) == (verdict, [])
+        assert len(asked) == guesses

@@ -227,7 +227,8 @@ def explained(
     if verdict.verdict == NOT_CONVERGED:
         found = detective.identity(history)
         if found is None:
-            return verdict, [guess(each) for each in (detective.explain(history[-1][1], history),) if guesses and each]
+            other = detective.explain(history[-1][1], history) if guesses else None
+            return verdict, [guess(other)] if other else []
         verdict = replace(verdict, verdict=DISAGREES, rule="identity", reason=f"{verdict.fact}.", needed=np.inf)
     else:
         found = detective.explain(history[-1][1], history) or stopped_early(verdict, learner)

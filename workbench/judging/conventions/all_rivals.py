@@ -66,10 +66,10 @@ class Rivals(NamedTuple):
 def all_rivals(suspect: Suspect) -> Iterator[Fit]:
     """The sum of all wrong labels' hinges, at a μ that has a reason if it fits as well as the one that fits best."""
     problem = suspect.problem
-    if not (suspect.plain and isinstance(problem, Labelled)) or problem.width > 1 or len(problem.classes) < 3:
+    if not (suspect.plain and isinstance(problem, Labelled)) or len(problem.classes) < 3 or suspect.length == 0:
         return
-    if suspect.length == 0:
-        return
+    if problem.width > 1 or suspect.theta.size != len(problem.classes) * suspect.labelled.inputs.shape[1]:
+        return  # sequences, and single positions with weights of pairs
     W, weights = suspect.theta.reshape(len(problem.classes), -1), problem.weights
     rivals = Rivals(suspect.labelled.inputs, problem.labels, weights / weights.sum())
     heights = rivals.heights(W)

@@ -140,10 +140,10 @@ class Rows:
 def one_vs_rest(suspect: Suspect) -> Iterator[Fit]:
     """Every loss, with and without an intercept of its own, on features as they are and as they are often changed."""
     problem = suspect.problem
-    if not (suspect.plain and isinstance(problem, Labelled)) or problem.width > 1 or len(problem.classes) < 3:
+    if not (suspect.plain and isinstance(problem, Labelled)) or len(problem.classes) < 3 or suspect.length == 0:
         return
-    if suspect.length == 0:
-        return
+    if problem.width > 1 or suspect.theta.size != len(problem.classes) * suspect.labelled.inputs.shape[1]:
+        return  # sequences, and single positions with weights of pairs
     W = suspect.theta.reshape(len(problem.classes), -1)
     signs = 2.0 * (problem.labels[:, None] == np.arange(len(W))) - 1
     for changed, X, prices in readings(suspect):
