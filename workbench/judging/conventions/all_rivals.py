@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from workbench.contracts import Floats, Ints, Labelled
+from workbench.contracts import Floats, Ints
 from workbench.judging.conventions.neighbours import SHARE, Fit, Neighbour, Suspect
-from workbench.judging.conventions.one_vs_rest import ON, STEPS, fitting
+from workbench.judging.conventions.one_vs_rest import ON, STEPS, fitting, single_labels
 
 ROOM = 2_000_000  # entries of the least squares for shares; where there are more, the hinges are not tried
 TURNS = 10  # between μ and the shares
@@ -65,13 +65,11 @@ class Rivals(NamedTuple):
 
 def all_rivals(suspect: Suspect) -> Iterator[Fit]:
     """The sum of all wrong labels' hinges, at a μ that has a reason if it fits as well as the one that fits best."""
-    problem = suspect.problem
-    if not (suspect.plain and isinstance(problem, Labelled)) or len(problem.classes) < 3 or suspect.length == 0:
+    if not single_labels(suspect):
         return
-    if problem.width > 1 or suspect.theta.size != len(problem.classes) * suspect.labelled.inputs.shape[1]:
-        return  # sequences, and single positions with weights of pairs
-    W, weights = suspect.theta.reshape(len(problem.classes), -1), problem.weights
-    rivals = Rivals(suspect.labelled.inputs, problem.labels, weights / weights.sum())
+    labelled = suspect.labelled
+    W, weights = suspect.theta.reshape(len(labelled.classes), -1), suspect.problem.weights
+    rivals = Rivals(labelled.inputs, labelled.labels, weights / weights.sum())
     heights = rivals.heights(W)
     samples, labels = np.nonzero(abs(heights) <= ON)
     if len(samples) * W.size > ROOM:

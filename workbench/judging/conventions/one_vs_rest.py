@@ -139,13 +139,11 @@ class Rows:
 
 def one_vs_rest(suspect: Suspect) -> Iterator[Fit]:
     """Every loss, with and without an intercept of its own, on features as they are and as they are often changed."""
-    problem = suspect.problem
-    if not (suspect.plain and isinstance(problem, Labelled)) or len(problem.classes) < 3 or suspect.length == 0:
+    if not single_labels(suspect):
         return
-    if problem.width > 1 or suspect.theta.size != len(problem.classes) * suspect.labelled.inputs.shape[1]:
-        return  # sequences, and single positions with weights of pairs
-    W = suspect.theta.reshape(len(problem.classes), -1)
-    signs = 2.0 * (problem.labels[:, None] == np.arange(len(W))) - 1
+    labelled = suspect.labelled
+    W = suspect.theta.reshape(len(labelled.classes), -1)
+    signs = 2.0 * (labelled.labels[:, None] == np.arange(len(W))) - 1
     for changed, X, prices in readings(suspect):
         for loss in LOSSES:
             if loss == "hinge" and (changed or X.shape[0] * X.shape[1] > ROOM):
@@ -155,6 +153,17 @@ def one_vs_rest(suspect: Suspect) -> Iterator[Fit]:
                 point = stationary(rows, W, bias)
                 if point.mu > 0:
                     yield fit(rows, W, point, described(loss, bias, changed, suspect, point.mu), suspect)
+
+
+def single_labels(suspect: Suspect) -> bool:
+    """Whether the weights, not all 0, are a row for each of three labels or more, and nothing besides.
+
+    A chain whose sequences have one position each has weights of transitions, too.
+    """
+    problem = suspect.problem
+    if not (suspect.plain and isinstance(problem, Labelled)) or problem.width > 1 or len(problem.classes) < 3:
+        return False
+    return suspect.theta.size == suspect.edges and suspect.length > 0
 
 
 def readings(suspect: Suspect) -> Iterator[tuple[str, Floats | sparse.csr_array, Floats]]:
