@@ -89,6 +89,7 @@ def test_shares_make_a_subgradient():
         assert rivals.risk(rivals.heights(V)) >= rivals.risk(heights) + (G * (V - W)).sum() - 1e-12
     samples, labels = np.nonzero(heights > 0)
     np.testing.assert_allclose(rivals.columns(samples, labels, 4).sum(axis=1), G.ravel(), atol=1e-12)
+    assert rivals.columns(samples[:0], labels[:0], 4).shape == (16, 0)  # no hinge near its kink
 
 
 def test_the_constants():

@@ -378,9 +378,8 @@ def rounding(oracle: Oracle | Terms, theta: Floats, i: int) -> tuple[float, floa
     if isinstance(oracle, Terms):
         values, slope = oracle.errors(theta, sample, np.ones(1))
         return SINGLE * float(values.item()), float(slope)
-    return float(SINGLE * oracle.rounding(theta)[i] + oracle.offset_error(sample)[0]), float(
-        oracle.slope_error(sample)[0]
-    )
+    unsure = SINGLE * oracle.rounding(theta)[i] + oracle.offset_error(sample)[0]
+    return float(unsure), float(oracle.slope_error(sample)[0])
 
 
 def iterates(

@@ -146,8 +146,8 @@ def crosscheck(
         from workbench.judging.programs import crosscheck_text
 
         return crosscheck_text(reports, reference, tolerance)
-    hearing = Hearing(chosen(reports), trace, reference, tolerance, alone)
-    hearing.bare = isinstance(learned, Sequence) and not isinstance(learned[0], Report)
+    bare = isinstance(learned, Sequence) and not isinstance(learned[0], Report)
+    hearing = Hearing(chosen(reports), trace, reference, tolerance, alone, bare)
     for rule in hearing.rules:
         if verdict := rule():
             return verdict
@@ -249,16 +249,16 @@ class Hearing:
         reference: Reference,
         tolerance: float,
         alone: bool = False,
+        bare: bool = False,  # whether a user gave one history, which nobody can go on with
     ):
         self.reports, self.trace, self.reference, self.tolerance = reports, trace, reference, tolerance
-        self.alone = alone
+        self.alone, self.bare = alone, bare
         self.passes = np.array([each.passes for each in reports])
         self.uppers = np.array([reference.value(each.theta) for each in reports])
         self.excesses = self.uppers - reference.lower
         self.excess = reference.excess(self.uppers[-1])
         self.threshold = max(tolerance, 3 * reference.gap)
         self.needed = np.nan  # passes
-        self.bare = False  # whether a user gave one history, which nobody can go on with
         self.settled = False  # whether a curve with a positive limit was fitted (else the excess just stopped falling)
         self.far = far(self.excess, self.excesses[-1])
         self.evidence = {

@@ -60,7 +60,7 @@ class Rivals(NamedTuple):
         found = np.zeros((len(samples), k, rows.shape[1]))
         at = np.arange(len(samples))
         found[at, labels], found[at, self.truth[samples]] = rows, -rows
-        return found.reshape(len(samples), -1).T
+        return found.reshape(len(samples), k * rows.shape[1]).T
 
 
 def all_rivals(suspect: Suspect) -> Iterator[Fit]:
@@ -74,7 +74,8 @@ def all_rivals(suspect: Suspect) -> Iterator[Fit]:
     samples, labels = np.nonzero(abs(heights) <= ON)
     if len(samples) * W.size > ROOM:
         return
-    near = Kinks(rivals, W, heights, samples, labels)
+    fixed, columns = rivals.slope((heights > ON).astype(float)), rivals.columns(samples, labels, len(W))
+    near = Kinks(W, fixed, columns, heights[samples, labels], rivals.prices[samples])
     best = near.fitting()
     if not best.mu > 0:
         return
@@ -96,34 +97,33 @@ class Point(NamedTuple):
 
 
 class Kinks(NamedTuple):
-    """Weights W (k, p), their heights (n, k), and the pairs (sample, label) of hinges near their kink, (m,) each."""
+    """Weights W (k, p), the slope `fixed` (k, p) of hinges away from their kink, and the m hinges near their kink.
 
-    rivals: Rivals
+    columns (k p, m), over (m,), prices (m,) : what a share of 1 adds to the slope, 1 + ⟨W_y − W_t, x_i⟩, and p_i
+    """
+
     W: Floats
-    heights: Floats
-    samples: Ints
-    labels: Ints
+    fixed: Floats
+    columns: Floats
+    over: Floats
+    prices: Floats
 
     def at(self, mu: float) -> Point:
         """With the G that is nearest to −μW."""
         from scipy.optimize import lsq_linear
 
-        G, epsilon = self.rivals.slope((self.heights > ON).astype(float)), 0.0
-        if len(self.samples):
-            A, over = (
-                self.rivals.columns(self.samples, self.labels, len(self.W)),
-                self.heights[self.samples, self.labels],
-            )
-            shares = lsq_linear(A, -(mu * self.W + G).ravel(), (0.0, 1.0), tol=1e-12).x
-            G = G + (A @ shares).reshape(self.W.shape)
-            epsilon = float(self.rivals.prices[self.samples] @ (np.maximum(over, 0) - shares * over))
+        G, epsilon = self.fixed, 0.0
+        if len(self.over):
+            shares = lsq_linear(self.columns, -(mu * self.W + G).ravel(), (0.0, 1.0), tol=1e-12).x
+            G = G + (self.columns @ shares).reshape(self.W.shape)
+            epsilon = float(self.prices @ (np.maximum(self.over, 0) - shares * self.over))
         residual = mu * self.W + G
         most = float((residual * residual).sum()) / (2 * mu) + epsilon if mu > 0 else np.inf
         return Point(mu, G, most, SHARE * mu / 2 * float((self.W * self.W).sum()))
 
     def fitting(self) -> Point:
         """Where μ is the one that fits G, and G the one at μ."""
-        mu = fitting(self.W, self.rivals.slope((self.heights > 0).astype(float)))
+        mu = fitting(self.W, self.fixed + (self.columns @ (self.over > 0)).reshape(self.W.shape))
         for _ in range(TURNS):
             if not mu > 0:
                 break
