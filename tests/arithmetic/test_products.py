@@ -1,4 +1,4 @@
-"""Mᵀx by the compiled loop: the same floats as `matvec`, and true bounds."""
+"""M x and Mᵀx by the compiled loops: the same floats as SciPy's and `matvec`, and true bounds."""
 
 from __future__ import annotations
 
@@ -29,12 +29,32 @@ def always(monkeypatch):
     monkeypatch.setattr(products, "MANY", 0)
 
 
+def turned(matrix, held, x, longest=None):
+    """The ends as an interval, None if there are none."""
+    longest = int(np.bincount(matrix.indices, minlength=1).max()) if longest is None else longest
+    low, high = np.full((2, x.lo.shape[1], matrix.shape[1]), np.nan)
+    found = products.turned(matrix, held, x, longest, low, high)
+    assert found == np.isfinite(low).all() == np.isfinite(high).all()
+    return Interval(low, high) if found else None
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=25)
+def test_the_same_floats_as_scipy(seed):
+    matrix, held, _ = drawn(seed)
+    table = np.random.default_rng(seed).normal(size=(7, 3))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(products, "available", lambda: False)
+        left = products.product(matrix, held, table)
+    assert products.product(matrix, held, table).tolist() == left.tolist() == (matrix[held] @ table).tolist()
+
+
 @given(seed=st.integers(0, 2**32 - 1), signed=st.booleans())
 @settings(max_examples=25)
 def test_the_same_floats_as_two_products(seed, signed):
     matrix, held, x = drawn(seed, signed)
     longest = int(np.bincount(matrix.indices, minlength=1).max())
-    found = products.turned(matrix, held, x, longest)
+    found = turned(matrix, held, x)
     wanted = matvec(matrix[held].T, x, longest=longest)
     assert found.lo.tolist() == wanted.lo.T.tolist()
     assert found.hi.tolist() == wanted.hi.T.tolist()
@@ -44,7 +64,7 @@ def test_the_same_floats_as_two_products(seed, signed):
 def test_exact_sums_lie_inside(seed):
     """At both ends of x, entry by entry the least and the greatest exact sum."""
     matrix, held, x = drawn(seed)
-    found = products.turned(matrix, held, x, int(np.bincount(matrix.indices, minlength=1).max()))
+    found = turned(matrix, held, x)
     dense = matrix[held].toarray()
     for j in range(dense.shape[1]):
         for y in range(x.lo.shape[1]):
@@ -57,8 +77,8 @@ def test_exact_sums_lie_inside(seed):
 def test_small_products_are_left_to_others(monkeypatch):
     matrix, held, x = drawn(0)
     monkeypatch.setattr(products, "MANY", matrix.nnz * 3 + 1)
-    assert products.turned(matrix, held, x, 9) is None
+    assert turned(matrix, held, x, 9) is None
     monkeypatch.setattr(products, "MANY", matrix.nnz * 3)
-    assert products.turned(matrix, held, x, 9) is not None
+    assert turned(matrix, held, x, 9) is not None
     monkeypatch.setattr(products, "available", lambda: False)
-    assert products.turned(matrix, held, x, 9) is None
+    assert turned(matrix, held, x, 9) is None

@@ -88,8 +88,8 @@ def test_sums_of_cuts_are_enclosed_narrowly(seed, twice):
         for i, y, weight in zip(samples, drawn, map(Fraction, ends.tolist()), strict=True):
             for j, value in enumerate(map(Fraction, problem.X.toarray()[i].tolist())):
                 if y != problem.labels[i]:
-                    true[y][j] += weight * value
-                    true[problem.labels[i]][j] -= weight * value
+                    true[y][j] -= weight * value
+                    true[problem.labels[i]][j] += weight * value
         flat = [each for row in true for each in row]
         assert all(Fraction(lo) <= each <= Fraction(hi) for lo, each, hi in zip(found.lo, flat, found.hi, strict=True))
     assert (found.hi - found.lo).max() <= 1e-12 * abs(problem.X).sum()

@@ -18,7 +18,7 @@ from workbench.outputs.multiclass import Multiclass
 from workbench.proofs.bounds import Bounds
 from workbench.solving.block_ascent import crammer_singer
 from workbench.solving.block_ascent.crammer_singer import CrammerSinger
-from workbench.solving.block_ascent.crammer_singer_loops import alone, sweep
+from workbench.solving.block_ascent.crammer_singer_loops import alone, nothing, sweep
 from workbench.solving.block_ascent.labels import LabelBlocks
 from workbench.solving.masters.passes import pass_method
 from workbench.solving.solve import solve
@@ -69,7 +69,7 @@ def test_a_visit_moves_to_the_maximum_over_all_labels(scale):
         x, t = problem.X.toarray()[i], problem.labels[i]
         heights, q = problem.cost[t] + (W - W[t]) @ x, x @ x / 0.05
         place = blocks.listing, np.array([i]), 1, blocks.prices, blocks.curvature, blocks.state
-        sweep(*place, *alone(1)[:2], 0, 0, blocks.lanes[0])
+        sweep(nothing, nothing, *place, *alone(1)[:2], 0, 0, blocks.lanes[0])
         np.testing.assert_allclose(blocks.beta[i], projection(beta + heights / q, 1 / 12), atol=1e-12)
         change = np.outer(blocks.beta[i] - beta, x) / 0.05
         np.testing.assert_allclose(blocks.W.T, W - change, atol=1e-9 * abs(W).max())
@@ -106,10 +106,10 @@ def shared(monkeypatch):
 @pytest.mark.parametrize("weights", [None, "some"])
 @pytest.mark.usefixtures("shared")
 def test_what_a_pass_tells_is_what_the_bounds_prove(weights, threads):
-    """Of seven labels, in lanes of unequal sizes, and in one lane for more threads than half of the labels."""
+    """Of eight inputs, in lanes of unequal sizes."""
     weights = np.arange(30) % 4 + 0.0 if weights else None
     bounds, blocks = ascent_of(labels(k=7, p=8, cost=True, weights=weights), compiled=threads > 1, threads=threads)
-    assert blocks.count == (threads if threads < 4 else 1)
+    assert blocks.count == threads
     for _ in range(6):
         blocks.advance()
         upper, (samples, witnesses, mass) = bounds.upper(blocks.theta), blocks.duals()
@@ -120,20 +120,74 @@ def test_what_a_pass_tells_is_what_the_bounds_prove(weights, threads):
         np.testing.assert_allclose(blocks.beta.sum(axis=1), bounds.prices.floats(), atol=1e-15)
 
 
+def pairs_at_once(problem, order, lam, times):
+    """β (n, k) and W (p, k) after sweeps that move two samples at a time, both from the same W, by enumeration."""
+    X, t, n, k = problem.X.toarray(), problem.labels, problem.n_samples, len(problem.classes)
+    beta, W = np.eye(k)[t] / n, np.zeros((X.shape[1], k))
+    for pair in [order[a : a + 2] for _ in range(times) for a in range(0, len(order), 2)]:
+        moves = np.zeros_like(W)
+        for i in pair:
+            heights, q = problem.cost[t[i]] + X[i] @ W - X[i] @ W[:, t[i]], X[i] @ X[i] / lam
+            after = projection(beta[i] + heights / q, 1 / n)
+            moves -= np.outer(X[i], after - beta[i]) / lam
+            beta[i] = after
+        W += moves
+    return beta, W
+
+
 @needs_numba
+@pytest.mark.parametrize("n", [12, 13])
 @pytest.mark.parametrize("lanes", [2, 3])
 @pytest.mark.usefixtures("shared")
-def test_visits_of_lanes_are_those_of_one_to_the_last_bit(lanes):
-    """Sweeps of a first pass; steps in the plane sum up lane by lane, so they differ by roundings."""
-    problem, found = labels(90, k=7, p=8, seed=4, cost=True), []
-    for threads in (1, lanes):
-        _, blocks = ascent_of(problem, 1 / 90, compiled=True, threads=threads)
-        assert blocks.count == threads
-        order = np.random.default_rng(1).permutation(90)
-        place = blocks.listing, order, 90, blocks.prices, blocks.curvature, blocks.state
-        met = [blocks.beside(threads, lambda k, at=(blocks.loops[3], *place): at) for _ in range(3)]
-        found.append((met, blocks.beta.tobytes(), blocks.W.tobytes(), blocks.state.gap.tobytes()))
-    assert found[0] == found[1]
+def test_lanes_visit_two_samples_at_a_time(lanes, n):
+    problem = labels(n, k=4, p=8, seed=4, cost=True)
+    order = np.random.default_rng(1).permutation(n)
+    _, blocks = ascent_of(problem, 0.1, compiled=True, threads=lanes)
+    assert blocks.count == lanes
+    place = blocks.loops[3], *blocks.loops[5:7], blocks.listing, order, n, blocks.prices, 0.1, blocks.state
+    for _ in range(3):
+        blocks.beside(lanes, lambda k: place)
+    beta, W = pairs_at_once(problem, order, 0.1, 3)
+    np.testing.assert_allclose(blocks.beta, beta, atol=1e-12)
+    np.testing.assert_allclose(blocks.W, W, atol=1e-11)
+
+
+@needs_numba
+@pytest.mark.usefixtures("shared")
+def test_no_visit_of_two_equal_samples_lowers_the_lower_end():
+    """The worst case for two moves from the same W: one would have done, and the second takes all of its gain back."""
+    X = np.repeat(np.random.default_rng(2).normal(size=(10, 6)), 2, axis=0)
+    problem = Multiclass(X, np.repeat(np.arange(10) % 3, 2))
+    _, blocks = ascent_of(problem, 1e-3, compiled=True, threads=2)
+    place = blocks.loops[3], *blocks.loops[5:7], blocks.listing, np.arange(20), 20, blocks.prices, 1e-3, blocks.state
+    ends = []
+    for _ in range(200):
+        blocks.beside(2, lambda k: place)
+        offsets = blocks.listing.offset[blocks.listing.kind]
+        ends.append((blocks.beta * offsets).sum() - 1e-3 / 2 * np.square(blocks.W).sum())
+    assert (np.diff(ends) >= -1e-12).all()
+
+
+@needs_numba
+@pytest.mark.usefixtures("shared")
+def test_inputs_in_any_order_are_dealt_out_to_lanes():
+    """Each entry of a sample to one lane, and each input to one lane, whatever the order in which a row names them."""
+    ordered = sparse.random_array((40, 30), density=0.3, rng=np.random.default_rng(1), format="csr")
+    indices, values = ordered.indices.copy(), ordered.data.copy()
+    for i in range(40):
+        at = slice(ordered.indptr[i], ordered.indptr[i + 1])
+        indices[at], values[at] = indices[at][::-1], values[at][::-1]
+    mixed = sparse.csr_array((values, indices, ordered.indptr), shape=(40, 30))
+    found = [ascent_of(Multiclass(X, np.arange(40) % 3), 0.1, compiled=True, threads=3)[1] for X in (ordered, mixed)]
+    for each in found:
+        parts, columns = each.state.parts, each.listing.indices
+        assert (parts[:, 0] == ordered.indptr[:-1]).all()
+        assert (parts[:, 3] == ordered.indptr[1:]).all()
+        owners = [set(np.concatenate([columns[a:b] for a, b in parts[:, k : k + 2]])) for k in range(3)]
+        assert sum(map(len, owners)) == len(set.union(*owners))
+        assert min(np.diff(parts).sum(axis=0)) > 0.8 * ordered.nnz / 3
+        each.advance()
+    assert found[0].beta.tobytes() == found[1].beta.tobytes()
 
 
 @needs_numba
@@ -163,7 +217,7 @@ def test_a_lane_that_fails_holds_nobody_up():
             said.append(blocks.loops[3](*arguments))
             return said[-1]
 
-        return loop, blocks.listing, blocks.order, 60, blocks.prices, blocks.curvature, blocks.state
+        return loop, *blocks.loops[5:7], blocks.listing, blocks.order, 60, blocks.prices, blocks.curvature, blocks.state
 
     with pytest.raises(ValueError, match="lane 1"):
         blocks.beside(2, told)
@@ -292,9 +346,11 @@ def test_weights_stay_at_their_prices_however_many_plane_steps():
         assert found.gap > -1e-13 * found.known
 
 
-def test_weights_are_made_once_a_pass_and_anew_after_it():
-    """The turn of W, label by label, takes longer than a bound's own sums on large text."""
-    _, blocks = ascent_of(labels(60, cost=True))
+@pytest.mark.parametrize("p", [1, 6])
+def test_weights_are_made_once_a_pass_and_anew_after_it(p):
+    """The turn of W, label by label, takes longer than a bound's own sums on large text; one input needs no turn."""
+    drawn = labels(60, cost=True)
+    _, blocks = ascent_of(Multiclass(drawn.X.toarray()[:, :p], drawn.labels, drawn.cost))
     blocks.advance()
     first = blocks.theta
     assert blocks.theta is first

@@ -22,6 +22,7 @@ TINY = 2.0**-1022
 LONG = 1000  # numbers whose squares are summed block by block
 MANY = 400  # numbers from which layers save time
 BLOCK = 256  # numbers that are summed in any order
+RUN = 128 * BLOCK  # numbers whose sizes are made at a time
 LARGE = 2.0**900  # beyond which a layer might overflow
 SPARE = 8  # roundings of a product of vectors beside those of its sum (`matvec`)
 
@@ -122,13 +123,20 @@ class Interval:
 
     def squared(self) -> Interval:
         """Σ x² of all entries, of the least and of the largest size of each."""
-        if self.lo is self.hi and self.lo.size >= LONG:
-            found = squares(self.lo.ravel())
-            return Interval(max(found.lo, 0.0), found.hi)
-        size = abs(self)
         if self.lo.size < LONG:
+            size = abs(self)
             return (size * size).sum()
-        return Interval(max(squares(size.lo.ravel()).lo, 0.0), squares(size.hi.ravel()).hi)
+        lo, hi = self.lo.ravel(), self.hi.ravel()
+        if self.lo is self.hi:
+            found = squares(blocks(lo), len(lo))
+            return Interval(max(found.lo, 0.0), found.hi)
+        low, high = [], []
+        for at in range(0, len(lo), RUN):  # so that a run's sizes stay in the cache
+            size = abs(Interval(lo[at : at + RUN], hi[at : at + RUN]))
+            low.append(blocks(size.lo))
+            high.append(blocks(size.hi))
+        ends = [squares(np.concatenate(each), len(lo)) for each in (low, high)]
+        return Interval(max(ends[0].lo, 0.0), ends[1].hi)
 
     def sum(self) -> Interval:
         """Σ of all entries; `math.fsum` is correctly rounded, so one outward step encloses it."""
@@ -154,15 +162,19 @@ def length(*vectors: Interval) -> Interval:
     return Interval(up(np.sqrt(sum((each.squared() for each in vectors), start=Interval(0.0)).hi)))
 
 
-def squares(entries: NDArray[np.float64]) -> Interval:
-    """Encloses Σ_j x_j² by sums over blocks, in whatever order each is summed.
+def blocks(entries: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Σ x_j² over blocks of BLOCK numbers, and over those left, rounded."""
+    whole = len(entries) // BLOCK * BLOCK
+    rows, rest = entries[:whole].reshape(-1, BLOCK), entries[whole:]
+    return np.append(np.einsum("ij,ij->i", rows, rows), rest @ rest)  # without an array of all products
+
+
+def squares(blocks: NDArray[np.float64], count: int) -> Interval:
+    """Encloses Σ_j x_j² of so many numbers by sums over blocks, in whatever order each is summed.
 
     A product and the sum of a block err by at most γ of BLOCK + 1 relatively, but for products that underflow.
     """
-    whole = len(entries) // BLOCK * BLOCK
-    rows, rest = entries[:whole].reshape(-1, BLOCK), entries[whole:]
-    blocks = np.append(np.einsum("ij,ij->i", rows, rows), rest @ rest)  # without an array of all products
-    found, rounding, least = total(blocks, np.inf), gamma(BLOCK + BLOCK), len(entries) * TINY
+    found, rounding, least = total(blocks, np.inf), gamma(BLOCK + BLOCK), count * TINY
     return Interval(min(found, LARGE), found) * Interval(1 - rounding, 1 + rounding) + Interval(-least, least)
 
 

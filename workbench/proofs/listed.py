@@ -3,7 +3,7 @@
 With X the rows of the data, W the weights (p, k) and t_i the true label, the cuts (e_y − e_t) ⊗ x_i of a plain listing
 (contracts/listings.py) give
 
-    h_i(θ) = max over y of o_iy + (XW)_iy − (XW)_it,      Σ_iy μ_iy a_iy = XᵀM,      M_iy = μ_iy − [y = t_i] Σ_z μ_iz
+    h_i(θ) = max over y of o_iy + (XW)_iy − (XW)_it,      −Σ_iy μ_iy a_iy = XᵀM,      M_iy = [y = t_i] Σ_z μ_iz − μ_iy
 
 Each is one product of X with a matrix, which takes a fraction of the time of the same cuts as rows of a sparse matrix.
 
@@ -26,7 +26,7 @@ from scipy import sparse
 
 from workbench.arithmetic.arrays import taken
 from workbench.arithmetic.intervals import SPARE, TINY, Interval, down, gamma, grouped_sum, magnitudes, matvec, up
-from workbench.arithmetic.products import turned
+from workbench.arithmetic.products import product, turned
 from workbench.contracts import Floats, Ints, Listing, Oracle, Problem
 
 T = TypeVar("T")
@@ -77,7 +77,7 @@ class Tables:
         if W is None:
             found = offset.max(axis=1)[kind]
         else:
-            scores = taken(self.X, samples) @ W
+            scores = product(self.X, samples, W)
             labels = scores.argmax(axis=1)
             scores -= scores[np.arange(len(samples)), self.truth[samples]][:, None]
             scores += offset[kind]
@@ -90,27 +90,28 @@ class Tables:
         """Whether M, of so many cuts, is full enough for its product with X."""
         return self.n * self.k <= FULL * count
 
-    def push(self, samples: Ints, labels: Ints, weights: Interval, spread: Spread[Interval]) -> Interval:
-        """Encloses Σ_k μ_k a_k (k · p,) of cuts of these samples and labels and of weights μ ≥ 0 (K,)."""
+    def push(self, samples: Ints, labels: Ints, weights: Interval, spread: Spread[None]) -> Interval:
+        """Encloses −Σ_k μ_k a_k (k · p,) of cuts of these samples and labels and of weights μ ≥ 0 (K,)."""
         mass, shape = grouped_sum(weights, samples * self.k + labels, self.n * self.k), (self.n, self.k)
-        low, high = mass.lo.reshape(shape), mass.hi.reshape(shape)
-        low[np.arange(self.n), self.truth] = high[np.arange(self.n), self.truth] = 0.0
+        least, most = mass.lo.reshape(shape), mass.hi.reshape(shape)
+        least[np.arange(self.n), self.truth] = most[np.arange(self.n), self.truth] = 0.0
         ones, rounding = np.ones(self.k), gamma(self.k)  # a product sums short rows up faster than NumPy
-        sums, longest = high @ ones, self.deepest
+        sums, longest = most @ ones, self.deepest
         held = np.flatnonzero(sums)  # mostly few: all other rows of M are zero
-        low, high, places = low[held], high[held], (np.arange(len(held)), self.truth[held])
-        low[places], high[places] = -up(sums[held] * (1 + rounding)), -down(low @ ones * (1 - rounding))
+        low, high, places = -most[held], -least[held], (np.arange(len(held)), self.truth[held])
+        low[places], high[places] = down(least[held] @ ones * (1 - rounding)), up(sums[held] * (1 + rounding))
+        ends = np.empty((2, self.k, self.listing.inputs))
 
-        def product(columns: Ints) -> Interval:
-            """The rows of the result of these labels, which are a run."""
-            some = Interval(*(np.ascontiguousarray(end[:, columns[0] : columns[-1] + 1]) for end in (low, high)))
-            if (found := turned(self.X, held, some, longest)) is not None:
-                return found
-            found = matvec(taken(self.X, held).T, some, longest=longest)
-            return Interval(found.lo.T, found.hi.T)
+        def labelled(columns: Ints) -> None:
+            """The rows of `ends` of these labels, which are a run."""
+            run = slice(columns[0], columns[-1] + 1)
+            some = Interval(*(np.ascontiguousarray(end[:, run]) for end in (low, high)))
+            if not turned(self.X, held, some, longest, *ends[:, run]):
+                found = matvec(taken(self.X, held).T, some, longest=longest)
+                ends[0, run], ends[1, run] = found.lo.T, found.hi.T
 
-        ends = zip(*((part.lo, part.hi) for part in spread(product, np.arange(self.k))), strict=True)
-        return Interval(*(np.concatenate([each.ravel() for each in side]) for side in ends))
+        spread(labelled, np.arange(self.k))
+        return Interval(*ends.reshape(2, -1))
 
     def offsets(self, samples: Ints, labels: Ints) -> Floats:
         """o of cuts of these samples and labels."""

@@ -13,8 +13,8 @@ the W that stands. The scores give the next pass its samples, and F and D at the
 another sweep what a proof would find. They are averaged along with W, so F of the mean, which mostly lies below F(W),
 costs no product with the data.
 
-With several threads, the labels are dealt out to as many lanes (crammer_singer_loops.py), which share every visit, and
-scores are shared by samples.
+With several threads, the inputs are dealt out to as many lanes (crammer_singer_loops.py), which share every visit; the
+scores by which a pass ends are shared by samples.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from workbench.arithmetic import compiled as machine
 from workbench.contracts import Floats, Ints, Listing
 from workbench.solvers._common import Late, never
 from workbench.solving.block_ascent import crammer_singer_loops as loops
-from workbench.solving.block_ascent.crammer_singer_loops import Desk, Memory, Weights
+from workbench.solving.block_ascent.crammer_singer_tables import Desk, Memory, Weights, lanes_of, parted, width_of
 from workbench.solving.block_ascent.labels import busy
 
 SWEEPS = 20  # of a pass, at most
 SHARE = 0.1  # of the gap at the pass's first W, at which its sweeps end
 NEAR = 0.85  # of the gap that is wanted: sweeps end there, too, since what they met tells little of other samples
 BRIEF = 5_000_000  # products of a sweep, up to which a pass looks at the clock at its start only
-LEAST = 1500  # products of a visit for a lane, from which lanes take less time than one thread
+LEAST = 150  # products of a visit for a lane, from which lanes take less time than one thread
 
 
 class CrammerSinger:
@@ -61,23 +61,21 @@ class CrammerSinger:
         pool: ThreadPoolExecutor | None = None,
         wanted: float = 0.0,
     ):
-        self.wanted = wanted
-        self.listing, self.curvature, self.prices, self.samples = listing, curvature, prices, np.flatnonzero(prices)
+        self.wanted, self.pool = wanted, pool
+        self.curvature, self.prices, self.samples = curvature, prices, np.flatnonzero(prices)
         n, k, p = len(prices), listing.scale.shape[1], listing.inputs
-        self.pool, count = pool, threads if compiled and pool and len(self.samples) >= threads else 1
-        lanes = count if len(listing.indices) * k >= LEAST * n * count and k >= 2 * count > 2 else 1
-        firsts = np.array([k * each // lanes for each in range(lanes + 1)])
-        width = loops.width_of(k, lanes)
-        of_samples, of_inputs = (lanes, n, width), (lanes, p, width)
-        self.state = Weights(np.zeros(of_samples), np.zeros(of_inputs), np.zeros(n), np.zeros(n, np.int64), firsts)
+        count = threads if compiled and pool and len(self.samples) >= threads else 1
+        self.count = count if len(listing.indices) * k >= LEAST * n * count and p >= count else 1
+        self.listing, parts = parted(listing, self.count)
+        of_samples, of_inputs = (n, width_of(k)), (p, width_of(k))
+        self.state = Weights(np.zeros(of_samples), np.zeros(of_inputs), np.zeros(n), np.zeros(n, np.int64), parts)
         old, step, trial = ((np.zeros(of_samples), np.zeros(of_inputs)) for _ in range(3))
         self.memory = Memory(*old, *step, *trial, np.zeros(n, np.int64))
         self.desk = Desk(*np.zeros((2, *of_samples)), *np.zeros((2, *of_inputs)))
-        self.count, self.lanes = lanes, loops.lanes_of(k, lanes, count)
-        self.parts = [self.part(each, lanes, count) for each in range(count)]
+        self.lanes = lanes_of(k, self.count, count)
         self.seed, self.sweeps = np.ones(1, np.int64), SWEEPS
         self.meeting = machine.exchange if compiled else loops.alone
-        plain = loops.climb, busy, loops.shuffled, loops.sweep, loops.plane, loops.score
+        plain = loops.climb, busy, loops.shuffled, loops.sweep, loops.plane, loops.nothing, loops.nothing, loops.score
         self.mark, self.loops = np.zeros(5), self.compiled() if compiled else plain
         self.begun()
 
@@ -104,27 +102,18 @@ class CrammerSinger:
 
     def laid(self, samples: Ints, labels: Ints, weights: Floats) -> None:
         """Weights added to β, and to the β that the next pass finds."""
-        lane = np.searchsorted(self.state.firsts, labels, side="right") - 1
-        np.add.at(self.state.beta, (lane, samples, labels - self.state.firsts[lane]), weights)
+        np.add.at(self.state.beta, (samples, labels), weights)
         self.memory.beta[:] = self.state.beta
 
     @property
     def beta(self) -> Floats:
         """β (n, k)."""
-        return self.joined(self.state.beta)
+        return self.state.beta[:, : self.listing.scale.shape[1]]
 
     @property
     def W(self) -> Floats:
         """W (p, k)."""
-        return self.joined(self.state.W)
-
-    def joined(self, blocks: Floats) -> Floats:
-        """The labels of all lanes side by side."""
-        return np.concatenate([block[:, :count] for block, count in self.counted(blocks)], axis=1)
-
-    def counted(self, blocks: Floats) -> list[tuple[Floats, int]]:
-        """Each lane's block and the number of its labels."""
-        return list(zip(blocks, np.diff(self.state.firsts).tolist(), strict=True))
+        return self.state.W[:, : self.listing.scale.shape[1]]
 
     def advance(self, late: Late = never) -> None:
         """Sweeps over the samples that are worth a visit, a step in the plane, and the scores of all samples.
@@ -135,18 +124,11 @@ class CrammerSinger:
         after = self.prices, self.curvature, self.state, self.memory
         end = max(SHARE * self.total, NEAR * self.wanted * self.known)
         self.mark[:4] = len(self.order), self.total, end, 0 if late() else self.sweeps
-        most = self.sweeps + 1 if late is never or len(self.listing.values) * len(self.lanes[0].now) <= BRIEF else 1
+        most = self.sweeps + 1 if late is never or self.state.W.shape[1] * len(self.listing.values) <= BRIEF else 1
         while self.beside(self.count, lambda k: (climb, *self.loops[1:-1], *place, most, *after)) > 1:
             self.mark[3] *= not late()
         self.passes, self.turns = self.passes + 1, self.turns + 1
         self.tell(4 / (self.turns + 3))
-
-    def part(self, k: int, lanes: int, threads: int) -> Ints:
-        """What thread k scores (`crammer_singer_loops.score`): its lane's labels, or all labels of its samples."""
-        n, p = len(self.samples), self.listing.inputs
-        if lanes > 1:
-            return np.array([k, 0, n, 0, p])
-        return np.array([0, *(size * each // threads for size in (n, p) for each in (k, k + 1))])
 
     def beside(self, count: int, told: Callable[[int], tuple[Any, ...]]) -> float:  # arrays and numbers
         """The loops and arguments that `told` names for `count` threads, side by side; what the first of them says.
@@ -174,8 +156,7 @@ class CrammerSinger:
     def tell(self, share: float) -> None:
         """F and D at W, and F at the mean, which moves by `share`."""
         score, place = self.loops[-1], (share, self.keep, self.state, self.desk)
-        before = self.listing, self.samples, self.prices
-        self.beside(len(self.parts), lambda k: (score, *before, self.parts[k], *place))
+        self.beside(len(self.lanes), lambda k: (score, self.listing, self.samples, self.prices, *place))
         sums, self.found = self.lanes[0].sums[:, :6].sum(axis=0), None
         self.total, risk, mean_risk, held, square, mean_square = sums.tolist()
         ends, self.keep = (risk + self.curvature / 2 * square, mean_risk + self.curvature / 2 * mean_square), 0
@@ -190,9 +171,7 @@ class CrammerSinger:
         self.state.beta[:] = 0.0
         self.laid(samples, witnesses[:, 0], weights)
         self.prices[self.samples] = np.bincount(samples, weights, len(self.prices))[self.samples]
-        W = -push.reshape(-1, self.listing.inputs).T / self.curvature
-        for (block, count), first in zip(self.counted(self.state.W), self.state.firsts, strict=False):
-            block[:, :count] = W[:, first : first + count]
+        self.W[:] = -push.reshape(-1, self.listing.inputs).T / self.curvature
         self.memory.W[:] = self.state.W
         self.passes = self.turns = self.keep = 0
         self.known = np.inf
@@ -214,7 +193,7 @@ class CrammerSinger:
         """The W or the mean of least F so far, label by label; made once a pass."""
         if self.found is None:
             best = self.desk.mean if self.keep else self.desk.best
-            self.found = np.concatenate([block[:, :count].T.ravel() for block, count in self.counted(best)])
+            self.found = best[:, : self.listing.scale.shape[1]].T.flatten()
         return self.found
 
     def duals(self) -> tuple[Ints, Ints, Floats]:
@@ -227,13 +206,15 @@ class CrammerSinger:
         """The loops of a pass, compiled."""
         build, ints, prices, number = machine.compiled_function, np.zeros(1, np.int64), self.prices, np.zeros(1)
         place, crossed = (prices, 1.0, self.state), (self.meeting(1)[0], ints, 0, 0, self.lanes[0])
+        early = machine.arrive(), machine.ahead()
         own = (
             build(busy, (ints, prices, 1.0), "int64"),
             build(loops.shuffled, (ints, 1, ints), "void"),
-            build(loops.sweep, (self.listing, ints, 1, *place, *crossed), packed=True),
+            build(loops.sweep, (*early, self.listing, ints, 1, *place, *crossed), packed=True),
             build(loops.plane, (self.listing, ints, *place, self.memory, *crossed), "int64"),
+            *early,
         )
-        scored = self.listing, ints, prices, ints, 1.0, 0, self.state, self.desk, *crossed
+        scored = self.listing, ints, prices, 1.0, 0, self.state, self.desk, *crossed
         before = *own, self.listing, ints, ints, ints, number, 1
         return (
             machine.direct(build(loops.climb, (*before, *place, self.memory, *crossed), "int64")),

@@ -1,98 +1,47 @@
-"""The loops of the ascent for single labels (crammer_singer.py), where lanes of labels may work side by side.
+"""The loops of the ascent for single labels (crammer_singer.py), where lanes of inputs may work side by side.
 
-The k labels are dealt out to L lanes in runs, of which `firsts` (L + 1,) are the ends, and each lane has a thread. What
-belongs to labels stands lane by lane: W (L, p, w) and β (L, n, w), with w the least multiple of eight from ⌈k/L⌉ on.
-Behind a lane's last label are zeros. Scores and steps are made for eight labels at a time, a line of the cache, in
-eight variables: the compiler computes them side by side (`packing` in arithmetic/compiled.py), sums in the same order.
+The p inputs are dealt out to L lanes in runs, which as many threads see to: a lane adds up ⟨W_y, x_i⟩ over its inputs,
+and moves the rows of W that belong to them. `parts` (n, L + 1) says which entries of a sample are whose.
 
-A visit takes two steps. Each lane computes the scores of its own labels, ⟨W_y, x_i⟩, and tells them to the others
-along with its β_iy (`exchange`, arithmetic/meeting.py). Then every lane computes the same projection of all labels, and
-moves β and W of its own. So all lanes visit the samples one after the other, and the result is the same, to the last
-bit, for any L. A lane may be one visit ahead of another, hence `letters` are two halves.
+One lane visits one sample after another. Several lanes visit two at a time: each lane tells its parts of both samples'
+scores to the others (`exchange`, arithmetic/meeting.py), all add them up in the order of the lanes, and make the same
+two projections. Both moves m, m' start from the same W, where each raises D by μ/2 ‖m‖² at least, so both raise it by
 
-Plain loops within numba's subset. A function that calls another takes it as an argument. Loops name entries of arrays
-that two lanes read, and no rows of them: a row is one more reference, and all threads would write to one counter.
+    μ/2 (‖m‖² + ‖m'‖²) − μ ⟨m, m'⟩ = μ/2 ‖m − m'‖² ≥ 0
+
+at least, and the result depends on L, and on no thread's speed. A lane may be one visit ahead of another, hence
+`letters` are two halves.
+
+What belongs to labels has room for w, the least multiple of eight from k on, with zeros behind the last label. Scores
+and steps are made for eight labels at a time, a line of the cache, in eight variables: the compiler computes them side
+by side (`packing` in arithmetic/compiled.py), sums in the same order. While it projects one sample, a lane has the
+memory bring the rows of W that its next sample needs (`ahead`, arithmetic/ahead.py).
+
+Plain loops within numba's subset. A function that calls another takes it as an argument.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
-from workbench.contracts import Floats, Ints
+from workbench.contracts import Ints
 from workbench.solvers._dual_block import DRIFT, LEAST, LONGEST
+from workbench.solving.block_ascent.crammer_singer_tables import LINE, PAIR
 
 MERSENNE = 2**31 - 1
 BEFORE, NOW = 1, 2  # bits
-LINE = 8  # numbers in a line of the cache, which two lanes had better not share
-
-
-class Weights(NamedTuple):
-    """β (L, n, w), W (L, p, w), the gap that the last visit of each sample met (n,), and the lanes' ends (L + 1,).
-
-    moved (n,) : NOW for samples whose β has moved in this pass, and BEFORE for those with a step in the last one
-    """
-
-    beta: Floats
-    W: Floats
-    gap: Floats
-    moved: Ints
-    firsts: Ints
-
-
-class Memory(NamedTuple):
-    """β and W as the pass found them, their last step, and on trial in the plane; whether a trial was clipped (n,)."""
-
-    beta: Floats
-    W: Floats
-    beta_step: Floats
-    W_step: Floats
-    beta_trial: Floats
-    W_trial: Floats
-    clipped: Ints
-
-
-class Lane(NamedTuple):
-    """Working space of a lane: three rows of k numbers, and lines behind them.
-
-    letters : (2, L, LINE + …) of all lanes: scores and weights of a visit's sample
-    sums : (N, …) of all threads: their parts of sums
-    """
-
-    height: Floats
-    start: Floats
-    now: Floats
-    letters: Floats
-    sums: Floats
-
-
-class Desk(NamedTuple):
-    """The scores ⟨W_y, x_i⟩ (L, n, w) at W and at its mean, the mean (L, p, w), and the best mean before it."""
-
-    scores: Floats
-    mean_scores: Floats
-    mean: Floats
-    best: Floats
-
-
-def width_of(labels: int, lanes: int) -> int:
-    """The room w for a lane's labels, whole lines."""
-    return -(-labels // (lanes * LINE)) * LINE
-
-
-def lanes_of(labels: int, lanes: int, threads: int) -> list[Lane]:
-    """Working space of so many threads for so many labels in so many lanes."""
-    width = width_of(labels, lanes)
-    shared = np.zeros((2, lanes, (2 * width // LINE + 2) * LINE)), np.zeros((threads, 3 * LINE))
-    numbers = labels + 2 * LINE
-    return [Lane(np.zeros(numbers), np.zeros(numbers), np.zeros(numbers), *shared) for _ in range(threads)]
 
 
 def alone(count: int) -> tuple[Callable[..., int], Ints, Callable[[Ints], None]]:
     """`exchange` of one thread, a gate, and `leave`, as `machine.exchange` says them of compiled threads."""
     return lambda gate, k, count, number: 1, np.zeros(0, np.int64), lambda gate: None
+
+
+def nothing(*_: Any) -> None:
+    """In place of `arrive` and `ahead` where nothing is compiled."""
 
 
 def shuffled(order, count, seed):
@@ -104,132 +53,143 @@ def shuffled(order, count, seed):
         order[b], order[a] = order[a], i
 
 
-def sweep(listing, order, count, prices, curvature, weights, exchange, gate, k, number, lane):
+def sweep(arrive, ahead, listing, order, count, prices, curvature, weights, exchange, gate, k, number, lane):
     """Lane k's part of visits to the first `count` samples of `order`; the gap that they met, −1 if a lane has left.
 
-    number : of exchanges before
+    number : of exchanges before; at most `count` come here
     """
-    indptr, indices, values, square, kinds, truths, _, offsets, _, _, _, _ = listing
-    beta, Ws, gaps, moved, firsts = weights
-    height, start, now, letters, _ = lane
-    lanes, labels, width, total = len(Ws), offsets.shape[1], Ws.shape[2], 0.0
-    first, own_labels = firsts[k], firsts[k + 1] - firsts[k]
-    W, lines = Ws[k].reshape(Ws.shape[1], width // LINE, LINE), height[:width].reshape(width // LINE, LINE)
-    for a in range(count):
-        i = order[a]
-        kind, price, half, q = kinds[i], prices[i], (number + a) % 2, square[i] / curvature
-        t = truths[kind]
-        for b in range(len(lines)):
-            a0, a1, a2, a3, a4, a5, a6, a7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-            for j in range(indptr[i], indptr[i + 1]):
-                value, row = values[j], W[indices[j], b]
-                a0 += value * row[0]
-                a1 += value * row[1]
-                a2 += value * row[2]
-                a3 += value * row[3]
-                a4 += value * row[4]
-                a5 += value * row[5]
-                a6 += value * row[6]
-                a7 += value * row[7]
-            line = lines[b]
-            line[0], line[1], line[2], line[3] = a0, a1, a2, a3
-            line[4], line[5], line[6], line[7] = a4, a5, a6, a7
-        if lanes == 1:
-            for y in range(labels):
-                start[y] = beta[0, i, y]
-        else:
-            for y in range(own_labels):
-                letters[half, k, y], letters[half, k, width + y] = height[y], beta[k, i, y]
-            if exchange(gate, k, lanes, number + a + 1) == 0:
-                return -1.0
-            for m in range(lanes):
-                at = firsts[m]
-                for y in range(firsts[m + 1] - at):
-                    height[at + y], start[at + y] = letters[half, m, y], letters[half, m, width + y]
-        own_score, highest, held = height[t], 0.0, 0.0
-        for y in range(labels):
-            height[y] += offsets[kind, y] - own_score
-            highest = max(highest, height[y])
-            held += start[y] * height[y]
-        gap = price * highest - held
-        total += gap
-        if k == 0:
-            gaps[i] = gap
-        if gap <= 0.0:
-            continue
-        if k == 0:
-            moved[i] |= NOW
-        if q > 0.0:
-            top, inside = -np.inf, labels + 1
-            for y in range(labels):
-                height[y] = start[y] + (height[y] - highest) / q
-                top = max(top, height[y])
-            level = top - price  # at most τ: nothing above it weighs more than the price
-            for _ in range(labels):
-                mass, above = -price, 0
-                for y in range(labels):
-                    if height[y] > level:
-                        mass += height[y]
-                        above += 1
-                if above == inside or above == 0:
-                    break
-                level, inside = mass / above, above
-            for y in range(labels):
-                now[y] = max(height[y] - level, 0.0)
-        else:
-            best = 0
-            for y in range(labels):
-                best = y if height[y] > height[best] else best
-                now[y] = 0.0
-            now[best] = price
-        for y in range(own_labels):
-            beta[k, i, y] = now[first + y]
-            height[y] = (now[first + y] - start[first + y]) / curvature
-        for y in range(own_labels, width):
-            height[y] = 0.0
-        for b in range(len(lines)):
-            line = lines[b]
-            a0, a1, a2, a3 = line[0], line[1], line[2], line[3]
-            a4, a5, a6, a7 = line[4], line[5], line[6], line[7]
-            if abs(a0) + abs(a1) + abs(a2) + abs(a3) + abs(a4) + abs(a5) + abs(a6) + abs(a7) > 0.0:
-                for j in range(indptr[i], indptr[i + 1]):
+    _, indices, values, square, kinds, truths, _, offsets, _, _, _, _ = listing
+    beta, table, gaps, moved, parts = weights
+    height, start, letters, _ = lane
+    lanes, labels, width, total, place = letters.shape[1], offsets.shape[1], table.shape[1], 0.0, 0
+    W, lines = table.reshape(len(table), width // LINE, LINE), height.reshape(len(height), width // LINE, LINE)
+    while place < count:
+        some = min(PAIR if lanes > 1 else 1, count - place)
+        for g in range(some):
+            i = order[place + g]
+            for b in range(len(lines[g])):
+                a0, a1, a2, a3, a4, a5, a6, a7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+                for j in range(parts[i, k], parts[i, k + 1]):
                     value, row = values[j], W[indices[j], b]
-                    row[0] -= value * a0
-                    row[1] -= value * a1
-                    row[2] -= value * a2
-                    row[3] -= value * a3
-                    row[4] -= value * a4
-                    row[5] -= value * a5
-                    row[6] -= value * a6
-                    row[7] -= value * a7
+                    a0 += value * row[0]
+                    a1 += value * row[1]
+                    a2 += value * row[2]
+                    a3 += value * row[3]
+                    a4 += value * row[4]
+                    a5 += value * row[5]
+                    a6 += value * row[6]
+                    a7 += value * row[7]
+                line = lines[g, b]
+                line[0], line[1], line[2], line[3] = a0, a1, a2, a3
+                line[4], line[5], line[6], line[7] = a4, a5, a6, a7
+            for y in range(labels):
+                start[g, y] = beta[i, y]
+        number += 1
+        if lanes > 1:
+            for g in range(some):
+                for y in range(labels):
+                    letters[number % 2, k, g, y] = height[g, y]
+            arrive(gate, k, number)
+        for i in order[place + some : min(place + 2 * some, count)]:
+            ahead(table, indices, parts[i, k], parts[i, k + 1])
+        if exchange(gate, k, lanes, number) == 0:
+            return -1.0
+        for g in range(some if lanes > 1 else 0):
+            for y in range(labels):
+                score = letters[number % 2, 0, g, y]
+                for m in range(1, lanes):
+                    score += letters[number % 2, m, g, y]
+                height[g, y] = score
+        for g in range(some):
+            i, own, first = order[place + g], height[g], start[g]
+            kind, price, q = kinds[i], prices[i], square[i] / curvature
+            own_score, highest, held = own[truths[kind]], 0.0, 0.0
+            for y in range(labels):
+                own[y] += offsets[kind, y] - own_score
+                highest = max(highest, own[y])
+                held += first[y] * own[y]
+            gap = price * highest - held
+            total += gap
+            if k == 0:
+                gaps[i] = gap
+            if gap <= 0.0:
+                for y in range(labels):
+                    own[y] = 0.0
+                continue
+            if q > 0.0:
+                top, inside = -np.inf, labels + 1
+                for y in range(labels):
+                    own[y] = first[y] + (own[y] - highest) / q
+                    top = max(top, own[y])
+                level = top - price  # at most τ: nothing above it weighs more than the price
+                for _ in range(labels):
+                    mass, above = -price, 0
+                    for y in range(labels):
+                        if own[y] > level:
+                            mass += own[y]
+                            above += 1
+                    if above == inside or above == 0:
+                        break
+                    level, inside = mass / above, above
+                for y in range(labels):
+                    own[y] = max(own[y] - level, 0.0)
+            else:
+                best = 0
+                for y in range(labels):
+                    best = y if own[y] > own[best] else best
+                for y in range(labels):
+                    own[y] = price if y == best else 0.0
+            if k == 0:
+                moved[i] |= NOW
+                for y in range(labels):
+                    beta[i, y] = own[y]
+            for y in range(labels):
+                own[y] = (own[y] - first[y]) / curvature
+        for g in range(some):
+            i = order[place + g]
+            for b in range(len(lines[g])):
+                line = lines[g, b]
+                a0, a1, a2, a3 = line[0], line[1], line[2], line[3]
+                a4, a5, a6, a7 = line[4], line[5], line[6], line[7]
+                if abs(a0) + abs(a1) + abs(a2) + abs(a3) + abs(a4) + abs(a5) + abs(a6) + abs(a7) > 0.0:
+                    for j in range(parts[i, k], parts[i, k + 1]):
+                        value, row = values[j], W[indices[j], b]
+                        row[0] -= value * a0
+                        row[1] -= value * a1
+                        row[2] -= value * a2
+                        row[3] -= value * a3
+                        row[4] -= value * a4
+                        row[5] -= value * a5
+                        row[6] -= value * a6
+                        row[7] -= value * a7
+        place += some
     return total
 
 
 def plane(listing, samples, prices, curvature, weights, memory, exchange, gate, k, number, lane):
     """Lane k's part of the best step β + a u + c v in the plane of the pass's displacement u and the step before it, v.
 
-    As in `_dual_block.plane`; 1 if it is taken, −1 if a lane has left. A lane sees to its run of samples in β, where
-    all labels count, and to its labels in W.
+    As in `_dual_block.plane`; 1 if it is taken, −1 if a lane has left. A lane sees to its run of samples in β and to as
+    many rows of W as the others, but where a step is clipped, to its part of the sample.
     """
-    indptr, indices, values, _, kinds, _, _, offsets, _, _, _, _ = listing
-    beta, Ws, _, moved, firsts = weights
-    old, oldWs, step, stepWs, trial, trialWs, clipped = memory
-    sums, lanes, width = lane.sums, len(Ws), Ws.shape[2]
-    W, oldW, stepW, trialW, mine = Ws[k], oldWs[k], stepWs[k], trialWs[k], sums[k]
-    run = samples[len(samples) * k // lanes : len(samples) * (k + 1) // lanes]
+    _, indices, values, _, kinds, _, _, offsets, _, _, _, _ = listing
+    beta, W, _, moved, parts = weights
+    old, oldW, step, stepW, trial, trialW, clipped = memory
+    sums, lanes, labels, width = lane.sums, lane.letters.shape[1], offsets.shape[1], W.shape[1]
+    mine, run = sums[k], samples[len(samples) * k // lanes : len(samples) * (k + 1) // lanes]
+    low, high = len(W) * k // lanes, len(W) * (k + 1) // lanes
     along, across, size = 0.0, 0.0, 0.0
     for i in run:
         if moved[i] == 0:
             continue
         offset = offsets[kinds[i]]
-        for m in range(lanes):
-            for y in range(firsts[m + 1] - firsts[m]):
-                o = offset[firsts[m] + y]
-                size += abs(o) * beta[m, i, y]
-                along += o * (beta[m, i, y] - old[m, i, y])
-                across += o * step[m, i, y]
+        for y in range(labels):
+            o = offset[y]
+            size += abs(o) * beta[i, y]
+            along += o * (beta[i, y] - old[i, y])
+            across += o * step[i, y]
     uu, uv, vv, wu, wv, square = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for j in range(len(W)):
+    for j in range(low, high):
         for y in range(width):
             move, last = W[j, y] - oldW[j, y], stepW[j, y]
             uu += move * move
@@ -264,39 +224,39 @@ def plane(listing, samples, prices, curvature, weights, memory, exchange, gate, 
         if moved[i] == 0:
             continue
         offset, mass, less = offsets[kinds[i]], 0.0, False
-        for m in range(lanes):
-            for y in range(firsts[m + 1] - firsts[m]):
-                at = beta[m, i, y] + a * (beta[m, i, y] - old[m, i, y]) + c * step[m, i, y]
-                trial[m, i, y] = at
-                less = less or at < 0.0
-                mass += max(at, 0.0)
+        for y in range(labels):
+            at = beta[i, y] + a * (beta[i, y] - old[i, y]) + c * step[i, y]
+            trial[i, y] = at
+            less = less or at < 0.0
+            mass += max(at, 0.0)
         clipped[i] = 1 if less or abs(mass - prices[i]) > DRIFT * prices[i] else 0
         share = prices[i] / mass if clipped[i] == 1 else 1.0
-        for m in range(lanes):
-            for y in range(firsts[m + 1] - firsts[m]):
-                if clipped[i] == 1:
-                    trial[m, i, y] = max(trial[m, i, y], 0.0) * share
-                rise += offset[firsts[m] + y] * (trial[m, i, y] - beta[m, i, y])
+        for y in range(labels):
+            if clipped[i] == 1:
+                trial[i, y] = max(trial[i, y], 0.0) * share
+            rise += offset[y] * (trial[i, y] - beta[i, y])
+    for j in range(low, high):
+        for y in range(width):
+            trialW[j, y] = W[j, y] + a * (W[j, y] - oldW[j, y]) + c * stepW[j, y]
     mine[7] = rise
     if exchange(gate, k, lanes, number + 2) == 0:
         return -1
-    for j in range(len(W)):
-        for y in range(width):
-            trialW[j, y] = W[j, y] + a * (W[j, y] - oldW[j, y]) + c * stepW[j, y]
     for i in samples:
         if clipped[i] == 1:
-            for y in range(firsts[k + 1] - firsts[k]):
-                at = beta[k, i, y] + a * (beta[k, i, y] - old[k, i, y]) + c * step[k, i, y]
-                move = (trial[k, i, y] - at) / curvature
+            for y in range(labels):
+                at = beta[i, y] + a * (beta[i, y] - old[i, y]) + c * step[i, y]
+                move = (trial[i, y] - at) / curvature
                 if move != 0.0:
-                    for j in range(indptr[i], indptr[i + 1]):
+                    for j in range(parts[i, k], parts[i, k + 1]):
                         trialW[indices[j], y] -= values[j] * move
+    if exchange(gate, k, lanes, number + 3) == 0:
+        return -1
     longer = 0.0
-    for j in range(len(W)):
+    for j in range(low, high):
         for y in range(width):
             longer += trialW[j, y] * trialW[j, y]
     mine[8] = curvature / 2.0 * longer
-    if exchange(gate, k, lanes, number + 3) == 0:
+    if exchange(gate, k, lanes, number + 4) == 0:
         return -1
     rise, tried = 0.0, 0.0
     for m in range(lanes):
@@ -307,13 +267,12 @@ def plane(listing, samples, prices, curvature, weights, memory, exchange, gate, 
         if moved[i] == 0:
             continue
         moved[i] = BEFORE if better else moved[i] // NOW
-        for m in range(lanes):
-            for y in range(width):
-                if better:
-                    beta[m, i, y] = trial[m, i, y]
-                step[m, i, y] = beta[m, i, y] - old[m, i, y]
-                old[m, i, y] = beta[m, i, y]
-    for j in range(len(W)):
+        for y in range(labels):
+            if better:
+                beta[i, y] = trial[i, y]
+            step[i, y] = beta[i, y] - old[i, y]
+            old[i, y] = beta[i, y]
+    for j in range(low, high):
         for y in range(width):
             if better:
                 W[j, y] = trialW[j, y]
@@ -323,8 +282,8 @@ def plane(listing, samples, prices, curvature, weights, memory, exchange, gate, 
 
 
 def climb(
-    busy, shuffled, sweep, plane, listing, samples, order, seed, mark, most, prices, curvature, weights, memory,
-    exchange, gate, k, number, lane,
+    busy, shuffled, sweep, plane, arrive, ahead, listing, samples, order, seed, mark, most, prices, curvature, weights,
+    memory, exchange, gate, k, number, lane,
 ):  # fmt: skip
     """Lane k's part of the sweeps of a pass and of its step in the plane; 1 if that is taken, else 0.
 
@@ -332,6 +291,7 @@ def climb(
     mark (5,), of all lanes: how many samples the last sweep visited, the gap that they met, the gap at which sweeps
     end, and how many sweeps are left; then how many are to be visited next.
     """
+    lanes = lane.letters.shape[1]
     while most > 0:
         if k == 0:
             count = 0
@@ -340,34 +300,35 @@ def climb(
                 shuffled(order, count, seed)
             mark[4] = count
         number += 1
-        if exchange(gate, k, len(weights.W), number) == 0:
+        if exchange(gate, k, lanes, number) == 0:
             return -1
         count = int(mark[4])
         if count == 0:
             return plane(listing, samples, prices, curvature, weights, memory, exchange, gate, k, number, lane)
-        met = sweep(listing, order, count, prices, curvature, weights, exchange, gate, k, number, lane)
-        number, most = number + count, most - 1
+        met = sweep(
+            arrive, ahead, listing, order, count, prices, curvature, weights, exchange, gate, k, number, lane
+        )  # fmt: skip
+        number, most = number + count + 1, most - 1
+        if exchange(gate, k, lanes, number) == 0:  # all are through with `order` as it was
+            return -1
         if k == 0:
             mark[0], mark[1], mark[3] = count, met, mark[3] - 1.0
     return 2
 
 
-def score(listing, samples, prices, part, share, keep, weights, desk, exchange, gate, k, number, lane):
-    """A thread's part of the scores at W and at its mean, and of what they tell; the gap at W of its run of samples.
+def score(listing, samples, prices, share, keep, weights, desk, exchange, gate, k, number, lane):
+    """A thread's part of the scores at W and at its mean, and of what they tell: its run of samples, its rows of W.
 
-    part : (5,) the lane whose scores it computes; the first and the last of the places of `samples` that it scores, and
-        of the rows of W whose squares it sums up, the last ones excluded
     The mean moves by `share` towards W; the mean before goes to desk.best if `keep` is 1. weights.gap takes in what
-    each sample's visit would meet. −1 if a thread has left.
+    each sample's visit would meet. The sums go to lane.sums; they do not wait for other threads.
     """
-    indptr, indices, values, _, kinds, truths, _, offsets, _, _, _, _ = listing
-    beta, Ws, gaps, _, firsts = weights
-    scores, mean_scores, means, bests = desk
-    m, sums, threads = part[0], lane.sums, len(lane.sums)
-    W, mean, best, mine, own_scores, own_means = Ws[m], means[m], bests[m], sums[k], scores[m], mean_scores[m]
-    width, square, mean_square = W.shape[1], 0.0, 0.0
-    rows, lines = W.reshape(len(W), width // LINE, LINE), own_scores.reshape(len(own_scores), width // LINE, LINE)
-    for j in range(part[3], part[4]):
+    _, indices, values, _, kinds, truths, _, offsets, _, _, _, _ = listing
+    beta, W, gaps, _, parts = weights
+    scores, mean_scores, mean, best = desk
+    mine, threads, labels, width = lane.sums[k], len(lane.sums), offsets.shape[1], W.shape[1]
+    rows, lines = W.reshape(len(W), width // LINE, LINE), scores.reshape(len(scores), width // LINE, LINE)
+    square, mean_square, last = 0.0, 0.0, parts.shape[1] - 1
+    for j in range(len(W) * k // threads, len(W) * (k + 1) // threads):
         for y in range(width):
             before, at = mean[j, y], W[j, y]
             if keep == 1:
@@ -376,11 +337,12 @@ def score(listing, samples, prices, part, share, keep, weights, desk, exchange, 
             mean[j, y] = after
             square += at * at
             mean_square += after * after
-    for i in samples[part[1] : part[2]]:
-        row, other = own_scores[i], own_means[i]
+    total, risk, mean_risk, held_offset = 0.0, 0.0, 0.0, 0.0
+    for i in samples[len(samples) * k // threads : len(samples) * (k + 1) // threads]:
+        row, other, offset, price = scores[i], mean_scores[i], offsets[kinds[i]], prices[i]
         for b in range(len(lines[i])):
             a0, a1, a2, a3, a4, a5, a6, a7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-            for j in range(indptr[i], indptr[i + 1]):
+            for j in range(parts[i, 0], parts[i, last]):
                 value, column = values[j], rows[indices[j], b]
                 a0 += value * column[0]
                 a1 += value * column[1]
@@ -395,24 +357,15 @@ def score(listing, samples, prices, part, share, keep, weights, desk, exchange, 
             line[4], line[5], line[6], line[7] = a4, a5, a6, a7
         for y in range(width):
             other[y] += share * (row[y] - other[y])
-    if exchange(gate, k, threads, number + 1) == 0:
-        return -1.0
-    total, risk, mean_risk, held_offset = 0.0, 0.0, 0.0, 0.0
-    for i in samples[len(samples) * k // threads : len(samples) * (k + 1) // threads]:
-        kind, price = kinds[i], prices[i]
-        t, at = truths[kind], 0
-        while t >= firsts[at + 1]:
-            at += 1
-        own, own_mean = scores[at, i, t - firsts[at]], mean_scores[at, i, t - firsts[at]]
+        own, own_mean = row[truths[kinds[i]]], other[truths[kinds[i]]]
         highest, highest_mean, held = 0.0, 0.0, 0.0
-        for m in range(len(firsts) - 1):
-            for y in range(firsts[m + 1] - firsts[m]):
-                weight, offset = beta[m, i, y], offsets[kind, firsts[m] + y]
-                height = offset + scores[m, i, y] - own
-                highest = max(highest, height)
-                highest_mean = max(highest_mean, offset + mean_scores[m, i, y] - own_mean)
-                held += weight * height
-                held_offset += weight * offset
+        for y in range(labels):
+            weight, o = beta[i, y], offset[y]
+            height = o + row[y] - own
+            highest = max(highest, height)
+            highest_mean = max(highest_mean, o + other[y] - own_mean)
+            held += weight * height
+            held_offset += weight * o
         gaps[i] = price * highest - held
         total += gaps[i]
         risk += price * highest
