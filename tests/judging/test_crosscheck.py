@@ -16,6 +16,7 @@ from workbench.contracts import Cuts
 from workbench.formulations.self_paced import SelfPaced
 from workbench.formulations.soft_margin import SoftMargin
 from workbench.judging.controls import Control
+from workbench.judging.reports import Report
 from workbench.judging.settling import settling
 from workbench.judging.verdicts import (
     AGREES,
@@ -136,8 +137,12 @@ def test_weights_without_a_history():
 
 
 def test_weights_that_stay_when_the_budget_doubles_disagree():
+    """Those of a learner's reports; a history alone may be of the best weights so far, of a learner at work."""
     best, solution = reference().theta_flat, reference()
-    assert crosscheck([(50, 1.2 * best), (25, 1.2 * best)], solution).verdict == DISAGREES
+    assert crosscheck([Report(50, 1.2 * best), Report(25, 1.2 * best)], solution).verdict == DISAGREES
+    judged = crosscheck([(50, 1.2 * best), (25, 1.2 * best)], solution)
+    assert (judged.verdict, judged.rule) == (NOT_CONVERGED, "settled")
+    assert "the same from pass 25 to pass 50; `judge` the learner" in judged.reason
     assert crosscheck([(25, 1.3 * best), (50, 1.2 * best)], solution).verdict == NOT_CONVERGED
     assert crosscheck([(40, 1.2 * best), (50, 1.2 * best)], solution).verdict == NOT_CONVERGED
 
@@ -186,7 +191,7 @@ def test_every_verdict_names_its_rule():
         "optimum": best,
         "history": 1.1 * best,
         "settled": [(50, 1.2 * best), (25, 1.2001 * best)],
-        "ended": [(50, 1.2 * best), (25, 1.2 * best)],
+        "ended": [Report(50, 1.2 * best), Report(25, 1.2 * best)],
         "crash": ZeroDivisionError("no samples"),
         "weights": np.zeros(3),
         "objective": run(BCFW(), SoftMargin(0.2), solution.problem, passes=2),

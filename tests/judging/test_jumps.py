@@ -101,7 +101,7 @@ def test_rounding_is_no_motion_after_a_pause(change, paused):
 def holding(times):
     """Answers that hold their best place for so long; weights at a share of the way to the optimum, from far away."""
     best = iris().theta_flat
-    return [(float(t), best * share) for t, share in times]
+    return [Report(float(t), best * share) for t, share in times]
 
 
 def test_who_holds_the_best_so_far_and_found_better_before_has_not_ended():

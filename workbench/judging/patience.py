@@ -12,6 +12,8 @@ accuses nobody:
 `ruling` says after each longer history, of 4, 16, 64 times the passes, what stands and whether the next one is made:
 
     the learner had ended, and moved on (`moved_on`)        no accusation; no more passes
+    each ends lower and moves farther than the one before   no accusation; the next is made
+        (`under_way`)
     two histories that do not decide (`decides`)            nothing stands; the third is made
     two that do                                             their verdict
     three or more, the shorter ones accused                 the same verdict, unless the learner has left its place
@@ -49,6 +51,7 @@ The excess, the numbers and the passes of a verdict are always those of the budg
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -63,6 +66,7 @@ from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict, f
 FURTHER = 4  # times the passes: two doublings more, the least in which a fall like t^−0.3 shows as FALL
 ENOUGH = 4.0  # times the passes that a trend may need: then it is believed without being tried
 NEAR = 0.1  # of the way to the optimum: thrown about by chance, weights are a third of it and more from each other
+FARTHER = 1.5  # times the way of the weights: small steps c/√t go 2 times as far in FURTHER times the passes
 WORKING = 2.0  # times the seconds, from which a learner counts as at work for FURTHER times the passes
 PATIENCE, LEAST = 30.0, 2.0  # times the learner's own seconds, and seconds, that the further passes may take
 SAME = 1.01  # times an excess, within which another one reads the same
@@ -98,6 +102,8 @@ def ruling(tries: list[Try], reference: Reference, tolerance: float, shorter: Ve
     first, before, last = (each.verdict for each in (tries[0], *tries[-2:]))
     if moved_on(*tries[-2:]):
         return Ruling(given_longer(first, not_accused(last)))
+    if under_way(tries[-3:]):
+        return Ruling(given_longer(first, not_accused(last)), len(tries) < LONGEST or confirmable(tries))
     if len(tries) == 2:
         if not decides(first, last, tries[1].took):
             return Ruling(None, asks=True)
@@ -157,10 +163,10 @@ def given_longer(first: Verdict, further: Verdict) -> Verdict:
     said, need = f"{told}; {longer:g} passes ", further.needed
     if further.verdict == AGREES:
         said, need = f"{said}bring it within {further.evidence['threshold']:.1e}, so run it longer.", longer
-    elif further.absolute > first.absolute / SAME:
-        rises = further.absolute > SAME * first.absolute
-        said += f"{'end' if rises else 'leave it'} {further.excess:.1e} above: "
-        said += "it may be on its way all the same; run it longer, or change its steps."
+    elif further.absolute > SAME * first.absolute:
+        said += f"end higher, {further.excess:.1e} above; this decides nothing: run it longer, or change its steps."
+    elif further.absolute * LITTLE > first.absolute:
+        said += f"leave it {further.excess:.1e} above; this decides nothing: run it longer, or change its steps."
     else:
         said += f"bring it to {further.excess:.1e}, so it is not at its end: run it longer"
         said += f", at that rate about {need:.2g} passes." if need < MOST * longer else "."
@@ -237,6 +243,16 @@ def works_on(shorter: Try, longer: Try) -> bool:
 def moved_on(shorter: Try, longer: Try) -> bool:
     """Whether a learner that had ended by the shorter history was there in the longer one, too, and went on."""
     return shorter.verdict.rule == "ended" and went_on(shorter.reports, longer.reports)
+
+
+def under_way(tries: list[Try]) -> bool:
+    """Whether each history ends lower than the one before, and its weights move FARTHER times as far, or more.
+
+    Small steps that add up do so: with rates like c/√t the weights go twice as far in four times the passes. What
+    settles moves less, and what chance throws about as far as before.
+    """
+    ends = [(each.verdict.absolute, each.verdict.evidence.get("roaming", np.nan)) for each in tries]
+    return all(low < high and far >= FARTHER * near for (high, near), (low, far) in itertools.pairwise(ends))
 
 
 def slackens(verdict: Verdict) -> bool:

@@ -144,19 +144,23 @@ class Stand:
     def waited(
         self, first: Verdict, reports: list[Report], passes: int, seed: int, tolerance: float, patience: float
     ) -> Verdict:
-        """The verdict after further passes, as far as the patience lasts; the same verdict if there are none."""
+        """The verdict after further passes, as far as the patience lasts; the same verdict if there are none.
+
+        The judge's own seconds, as those of clean runs that it compares with, do not count.
+        """
         if patience <= 0:
             return first
-        began, tries, ruled = time.perf_counter(), [Try(reports, first, self.took)], Ruling(None)
+        spent, tries, ruled = 0.0, [Try(reports, first, self.took)], Ruling(None)
         told = exhausted(first, patience)
         while True:
-            left = patience - (time.perf_counter() - began)
+            left, began = patience - spent, time.perf_counter()
             if len(tries) == LONGEST - 1 and left < FURTHER * self.took / 2:  # half of the passes would come too late
                 return told
             try:
                 learned = self.further(tries[-1].reports, FURTHER ** len(tries) * passes, seed, left)
             except OutOfTime:
                 return told
+            spent += time.perf_counter() - began
             self.longer = history(learned)
             tries.append(Try(self.longer, crosscheck(learned, self.reference, tolerance), self.took))
             ruled = ruling(tries, self.reference, tolerance, ruled.verdict)

@@ -99,6 +99,7 @@ NOISE = 10.0  # times the threshold, up to which weights that move are not told 
 FITTED = 5  # answers that a curve can be fitted to, with two to spare
 MARKOV = 100.0  # times the published bound: P ≤ 1/100 for a clean run
 
+AT_WORK = "`judge` the learner, whose seconds tell whether it has stopped or looks for better weights"
 RATES = (
     "learning rates that fall to 0 bring any loop to rest, so run four times the steps, the schedule stretched as far"
 )
@@ -315,8 +316,8 @@ class Hearing:
             told += ", but so they were for as long before, and went on"
             return self.verdict(NOT_CONVERGED, "history", self.far, f"{told}: run it longer")
         self.evidence |= {"ended": float(since), "limit": float(self.excesses[-1])}
-        if self.alone:
-            return self.verdict(NOT_CONVERGED, "settled", f"{self.far}, and {told}", RATES)
+        if self.alone or self.bare:  # the best weights so far, of a learner at work, stay the same as well
+            return self.verdict(NOT_CONVERGED, "settled", f"{self.far}, and {told}", RATES if self.alone else AT_WORK)
         self.needed = np.inf
         return self.verdict(DISAGREES, "ended", f"{self.far}, and it stops by itself there: {told}")
 

@@ -84,7 +84,7 @@ def all_rivals(suspect: Suspect) -> Iterator[Fit]:
         if (point := near.at(multiple * lam)).most <= CHANCE * best.most + SETTLED * best.size:
             yield fit(rivals, W, point, SAID + words, suspect)
             return
-    yield fit(rivals, W, best, f"{SAID}, with λ {best.mu / lam:.3g} times as large", suspect)
+    yield fit(rivals, W, best, f"{SAID}, with λ {best.mu / lam:.3g} times as large", suspect, {"several": 2.0})
 
 
 class Point(NamedTuple):
@@ -134,11 +134,15 @@ class Kinks(NamedTuple):
         return self.at(mu)
 
 
-def fit(rivals: Rivals, W: Floats, point: Point, sentence: str, suspect: Suspect) -> Fit:
-    """e and D by the residual; e₋ by the best point that is found along it."""
+def fit(
+    rivals: Rivals, W: Floats, point: Point, sentence: str, suspect: Suspect, more: dict[str, float] | None = None
+) -> Fit:
+    """e and D by the residual; e₋ by the best point that is found along it; `more` evidence."""
     residual, mu = point.mu * W + point.G, point.mu
     points = (W, *(W - step * residual for step in STEPS / mu))
     here, *others = (mu / 2 * float((V * V).sum()) + rivals.risk(rivals.heights(V)) for V in points)
-    told = Neighbour("all rivals", sentence, suspect.form, suspect.problem, suspect.theta, evidence={"lam": mu})
+    told = Neighbour(
+        "all rivals", sentence, suspect.form, suspect.problem, suspect.theta, evidence={"lam": mu} | (more or {})
+    )
     least = max(here - min(others), 0.0) / point.size
     return Fit(told, point.most / point.size, least, float(np.sqrt(2 * point.most / mu)))

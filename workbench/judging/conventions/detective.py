@@ -76,6 +76,7 @@ from workbench.system.processes import OutOfTime
 CLOSE = 3e-3  # excess of a learner that has converged
 WORSE = 10.0  # times e, from which another objective is no candidate
 FINE = 3e-5  # gap of the neighbours' optima: a hundredth of CLOSE
+FINEST = 3e-7  # the same where weights are hidden, which are taken from the optimum: its gap is a part of e
 SECONDS, ROUNDS = 60.0, 300  # for each of them
 NEARBY, AWAY = 0.03, 10.0  # of ‖θ‖: the ball of certain identity; times its radius, the least way to the optimum
 UNSURE = (UNNAMED, "C = 1", "zero weights", "absolute penalty")  # weights of many kinds fit them
@@ -110,6 +111,7 @@ class Optimum:
     def __init__(self, neighbour: Neighbour, reference: Floats):
         self.form, self.problem = neighbour.formulation, neighbour.problem
         self.bounds = bounds_for(self.form, self.problem)
+        self.gap = FINEST if neighbour.hidden.any() else FINE
         start = 0 * neighbour.theta if len(neighbour.hidden) else reference
         self.at_reference = self.upper = self.bounds.upper(start)
         self.lower = -np.inf
@@ -120,7 +122,7 @@ class Optimum:
         allowance.spend()
         within = min(SECONDS, allowance.left)
         limits = {"time_limit": within, "max_rounds": ROUNDS, "observe": lambda record: seen(record["upper"])}
-        best = solve(self.form, self.problem, FINE, **limits)
+        best = solve(self.form, self.problem, self.gap, **limits)
         if best.status == "limit" and within < SECONDS:
             self.upper = min(self.upper, best.upper)
             raise OutOfTime
