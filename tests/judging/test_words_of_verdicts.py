@@ -249,6 +249,19 @@ def test_clean_runs_are_asked_for_the_limit(monkeypatch):
     assert "about 5.0e-01 above it, where clean runs with its budget end 1.0e-02 above it" in verdict.reason
 
 
+@pytest.mark.parametrize(
+    ("end", "said"), [(10.0, "stays, about 5.0e-01 above it"), (10.1, "stays, no nearer than 5.0e-01")]
+)
+def test_who_goes_away_is_not_said_to_be_where_it_was(end, said, monkeypatch):
+    """The limit is the least excess of late; beyond ten times as much, two such numbers contradict each other."""
+    controlled(monkeypatch, 0.02, excuses=False)
+    hearing = heard([1.0] * 8 + [end])
+    hearing.evidence["limit"] = 1.0
+    verdict = hearing.stays()
+    assert verdict.verdict == DISAGREES
+    assert said in verdict.reason
+
+
 def test_steps_straight_down_excuse_before_clean_runs_are_asked(monkeypatch):
     asked, seen = controlled(monkeypatch, 0.5, False), []
     hearing = heard([1.0] * 9)

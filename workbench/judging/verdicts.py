@@ -96,6 +96,7 @@ __all__ = ["AGREES", "DISAGREES", "FAILED", "NOT_COMPARABLE", "NOT_CONVERGED", "
 
 ROAMS = 0.1  # of the way to the optimum, from which weights that chance throws about are not at rest
 NOISE = 10.0  # times the threshold, up to which weights that move are not told from noise that falls slowly
+DIVERGES = 10.0  # times the least excess of late: two such numbers in one sentence would contradict each other
 FITTED = 5  # answers that a curve can be fitted to, with two to spare
 MARKOV = 100.0  # times the published bound: P ≤ 1/100 for a clean run
 
@@ -383,6 +384,8 @@ class Hearing:
         found = control(self.trace, self.reference, asked)
         self.evidence["control"], self.needed = found.end, np.inf
         about = f"about {limit / size:.1e} above it"
+        if self.excesses[-1] > DIVERGES * limit:  # the limit is the least of late
+            about = f"no nearer than {limit / size:.1e} since a quarter of its passes"
         if not found.excuses:
             clean = f"where clean runs with its budget end {found.end / size:.1e} above it"
             return self.verdict(DISAGREES, "settled", f"{self.far} and stays, {about}, {clean}")
