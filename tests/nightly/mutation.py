@@ -241,7 +241,7 @@ OF_JUDGE = {  # of each module of the judge, the fast tests in tests/judging
     "conventions/scaling": ("scaling_parts",),
     "conventions/one_vs_rest": ("one_vs_rest_parts", "judges_numbers"),
     "conventions/all_rivals": ("all_rivals",),
-    "conventions/transposed": ("guesses",),
+    "conventions/transposed": ("transposed", "guesses"),
     **{f"conventions/{name}": ("convention_parts",) for name in CONVENTIONS},
 }
 TARGETS |= {f"judging/{name}": Target(tuple(f"judging/test_{each}" for each in own)) for name, own in OF_JUDGE.items()}
