@@ -17,7 +17,7 @@ from workbench.outputs.multiclass import Multiclass
 from workbench.proofs.bounds import Bounds
 from workbench.solving.family import Family
 from workbench.solving.masters import finish as module
-from workbench.solving.masters.finish import Finish, interior, remaining
+from workbench.solving.masters.finish import Finish, interior, of_lower, remaining
 from workbench.solving.masters.master import MasterAnswer
 from workbench.solving.masters.passes import Passes
 from workbench.solving.progress import Clock
@@ -216,3 +216,22 @@ def test_passes_in_python_do_not_come_first(monkeypatch):
     plain = MarginRescaling(problem)
     monkeypatch.setattr(MarginRescaling, "kernel", lambda self, arranged=False: called_kernel(plain))
     assert solve(SoftMargin(0.1), problem, gap=1e-3).master == "ascent"
+
+
+def test_a_gap_relative_to_the_lower_end():
+    assert [of_lower(gap) for gap in (0.0, 0.5, 0.75, 1 - 2.0**-10)] == [0.0, 1.0, 3.0, 1023.0]
+    assert [of_lower(gap) for gap in (1 - 1e-7, 1.0, 2.0)] == pytest.approx([1e6, 1e6, 2e6])
+
+
+@pytest.mark.parametrize(("base", "due"), [(0.9, False), (0.999, True)])
+def test_passes_whose_lower_end_grows_from_nothing_are_not_slow(base, due):
+    """After 25 passes the gap has not halved; relative to the lower end it falls by a tenth a pass, or hardly at all."""
+    problem = sentences()
+    passes = Passes(Family(Bounds(SoftMargin(0.01), problem), problem.n_samples), GAP)
+    for k in range(1, 26):
+        passes.ascent.advance(lambda: False)
+        odds = 50 * base**k
+        estimate = odds / (1 + odds)
+        passes.finishing.note(k, estimate)
+    assert estimate > 0.5 * 50 / 51
+    assert passes.finishing.due(passes.ascent, estimate, np.inf, False) == due

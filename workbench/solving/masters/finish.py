@@ -12,7 +12,8 @@ features differ much in scale, such as a constant feature of 64 beside words, pa
 
 **When.** The active set costs about as much as 1/DEAR of a pass for each cut, the interior-point method as 1/DEARER.
 Either is made where the passes stand still, and where the fall of the estimates so far promises that more passes than
-that are left. Passes go on from the weights, and find the cuts that these lack.
+that are left. Passes go on from the weights, and find the cuts that these lack. A gap is relative to the upper end, and
+so stays near 1 while the lower end is small; whether passes are slow is told by the gap relative to the lower end.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ SOON = 3  # divides the passes that may stand still: after so many, they are slo
 GAIN = 0.9  # of the gap, which a finish must leave behind to have gained something
 ENOUGH = 0.5  # of the gap: a proposal that leaves less ends the finish
 PACE = 5e9  # products a second, at least, that a finish makes: under a time limit that leaves less it is not begun
+SHORT = 1e-6  # of 1: what a gap relative to the upper end is short of it at most where the lower end is 0 or less
 FAR = 0.1  # a relative gap above which passes seldom count as standing still
 DEARER, MANY = 10, 1500  # of the interior-point method: cuts for a pass of cost; cuts beyond which it is not tried
 STEPS = 20  # of it, each as dear as a factorisation
@@ -85,7 +87,8 @@ class Finish:
         passes = ascent.passes
         if not self.possible or not self.wanted < estimate < np.inf or (passes < self.next and not still):
             return False
-        slow = standing(self.fresh, passes - self.since, self.patient // SOON, np.inf)
+        falls = [(at, of_lower(gap)) for at, gap in self.fresh]
+        slow = standing(falls, passes - self.since, self.patient // SOON, np.inf)
         if not slow and estimate > NEAR:
             return False
         counts = np.bincount(ascent.duals()[0])
@@ -98,7 +101,7 @@ class Finish:
             or seconds <= shared**2 * min(self.bounds.oracle.dim, FEW) / PACE
         ):
             return False
-        return (slow or remaining(self.fresh, self.wanted) > cost) and fits("gram", self.bounds, shared)
+        return (slow or remaining(falls, of_lower(self.wanted)) > cost) and fits("gram", self.bounds, shared)
 
     def proposals(self, ascent: Ascent, seconds: float) -> Iterator[tuple[Ints, Ints, Floats, Floats, Floats]]:
         """Weights by both methods, as `PassMethod.begin` takes them; the second only if the caller asks on."""
@@ -185,6 +188,11 @@ def standing(estimates: Sequence[tuple[int, float]], passes: int, patient: int, 
     split, gap = bisect_right(estimates, 2 * passes, key=lambda each: 3 * each[0]), itemgetter(1)
     earlier, recent = (max(min(map(gap, part), default=np.inf), 0.0) for part in (estimates[:split], estimates[split:]))
     return recent >= 0.5 * earlier and (recent < far or passes > 10 * patient)
+
+
+def of_lower(gap: float) -> float:
+    """(U − L)/L of a gap (U − L)/U; where L is 0 or less, that of a gap short of 1 by SHORT."""
+    return gap / max(1 - gap, SHORT)
 
 
 def remaining(estimates: Sequence[tuple[int, float]], wanted: float) -> float:
