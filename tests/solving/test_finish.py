@@ -225,7 +225,7 @@ def test_a_gap_relative_to_the_lower_end():
 
 @pytest.mark.parametrize(("base", "due"), [(0.9, False), (0.999, True)])
 def test_passes_whose_lower_end_grows_from_nothing_are_not_slow(base, due):
-    """After 25 passes the gap has not halved; relative to the lower end it falls by a tenth a pass, or hardly at all."""
+    """After 25 passes the gap has not halved; relative to the lower end it falls by a tenth a pass, or hardly."""
     problem = sentences()
     passes = Passes(Family(Bounds(SoftMargin(0.01), problem), problem.n_samples), GAP)
     for k in range(1, 26):
