@@ -1,4 +1,4 @@
-"""numba, used here, in sealed.py, meeting.py and ahead.py only: ahead-of-time signatures, compiled once per machine.
+"""numba, used here, in sealed.py and in meeting.py only: ahead-of-time signatures, compiled once per machine.
 
 A function that takes numba *dispatchers* as arguments is compiled again in every process. Functions
 typed by `types.FunctionType` are plain pointers: with explicit signatures the machine code depends on
@@ -98,26 +98,6 @@ def exchanging() -> Callable[..., int]:
     from workbench.arithmetic.meeting import exchange as exchanged
 
     return compiled(exchanged, types.int64(types.int64[::1], *[types.int64] * 3))
-
-
-@cache
-def arrive() -> Callable[..., None]:
-    """`arrive` of arithmetic/meeting.py, compiled."""
-    from numba import types
-
-    from workbench.arithmetic.meeting import arrive as arrived
-
-    return compiled(arrived, types.void(types.int64[::1], types.int64, types.int64))
-
-
-@cache
-def ahead() -> Callable[..., None]:
-    """`ahead` of arithmetic/ahead.py, compiled."""
-    from numba import types
-
-    from workbench.arithmetic.ahead import ahead as fetched
-
-    return compiled(fetched, types.void(types.float64[:, ::1], types.int64[::1], types.int64, types.int64))
 
 
 def compiled_sweep(sweep: Callable[..., object], kernel: Kernel, arguments: tuple[Any, ...]) -> Callable[..., None]:

@@ -99,11 +99,6 @@ def exchange(gate: Ints, place: int, count: int, number: int) -> int:
     return 1
 
 
-def arrive(gate: Ints, place: int, number: int) -> None:
-    """Tells the others that this thread comes to the exchange of this number, before it does: they need not wait."""
-    stored(gate, OWN + LINE * place, number)
-
-
 def leave(gate: Ints) -> None:
     """Nobody waits for this thread any more."""
     gate[LEFT] = 1

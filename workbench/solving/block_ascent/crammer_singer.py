@@ -29,7 +29,7 @@ from workbench.arithmetic import compiled as machine
 from workbench.contracts import Floats, Ints, Listing
 from workbench.solvers._common import Late, never
 from workbench.solving.block_ascent import crammer_singer_loops as loops
-from workbench.solving.block_ascent.crammer_singer_tables import Desk, Memory, Weights, lanes_of, parted, width_of
+from workbench.solving.block_ascent.crammer_singer_tables import PAIR, Desk, Memory, Weights, lanes_of, parted, width_of
 from workbench.solving.block_ascent.labels import busy
 
 SWEEPS = 20  # of a pass, at most
@@ -75,7 +75,7 @@ class CrammerSinger:
         self.lanes = lanes_of(k, self.count, count)
         self.seed, self.sweeps = np.ones(1, np.int64), SWEEPS
         self.meeting = machine.exchange if compiled else loops.alone
-        plain = loops.climb, busy, loops.shuffled, loops.sweep, loops.plane, loops.nothing, loops.nothing, loops.score
+        plain = loops.climb, busy, loops.shuffled, loops.sweeping(1), loops.plane, loops.score
         self.mark, self.loops = np.zeros(5), self.compiled() if compiled else plain
         self.begun()
 
@@ -206,13 +206,12 @@ class CrammerSinger:
         """The loops of a pass, compiled."""
         build, ints, prices, number = machine.compiled_function, np.zeros(1, np.int64), self.prices, np.zeros(1)
         place, crossed = (prices, 1.0, self.state), (self.meeting(1)[0], ints, 0, 0, self.lanes[0])
-        early = machine.arrive(), machine.ahead()
+        sweep = loops.sweeping(PAIR if self.count > 1 else 1)
         own = (
             build(busy, (ints, prices, 1.0), "int64"),
             build(loops.shuffled, (ints, 1, ints), "void"),
-            build(loops.sweep, (*early, self.listing, ints, 1, *place, *crossed), packed=True),
+            build(sweep, (self.listing, ints, 1, *place, *crossed), packed=True),
             build(loops.plane, (self.listing, ints, *place, self.memory, *crossed), "int64"),
-            *early,
         )
         scored = self.listing, ints, prices, 1.0, 0, self.state, self.desk, *crossed
         before = *own, self.listing, ints, ints, ints, number, 1

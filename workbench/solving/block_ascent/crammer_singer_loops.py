@@ -14,8 +14,7 @@ at least, and the result depends on L, and on no thread's speed. A lane may be o
 
 What belongs to labels has room for w, the least multiple of eight from k on, with zeros behind the last label. Scores
 and steps are made for eight labels at a time, a line of the cache, in eight variables: the compiler computes them side
-by side (`packing` in arithmetic/compiled.py), sums in the same order. While it projects one sample, a lane has the
-memory bring the rows of W that its next sample needs (`ahead`, arithmetic/ahead.py).
+by side (`packing` in arithmetic/compiled.py), sums in the same order.
 
 Plain loops within numba's subset. A function that calls another takes it as an argument.
 """
@@ -23,13 +22,13 @@ Plain loops within numba's subset. A function that calls another takes it as an 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import cache
 
 import numpy as np
 
 from workbench.contracts import Ints
 from workbench.solvers._dual_block import DRIFT, LEAST, LONGEST
-from workbench.solving.block_ascent.crammer_singer_tables import LINE, PAIR
+from workbench.solving.block_ascent.crammer_singer_tables import LINE
 
 MERSENNE = 2**31 - 1
 BEFORE, NOW = 1, 2  # bits
@@ -38,10 +37,6 @@ BEFORE, NOW = 1, 2  # bits
 def alone(count: int) -> tuple[Callable[..., int], Ints, Callable[[Ints], None]]:
     """`exchange` of one thread, a gate, and `leave`, as `machine.exchange` says them of compiled threads."""
     return lambda gate, k, count, number: 1, np.zeros(0, np.int64), lambda gate: None
-
-
-def nothing(*_: Any) -> None:
-    """In place of `arrive` and `ahead` where nothing is compiled."""
 
 
 def shuffled(order, count, seed):
@@ -53,117 +48,128 @@ def shuffled(order, count, seed):
         order[b], order[a] = order[a], i
 
 
-def sweep(arrive, ahead, listing, order, count, prices, curvature, weights, exchange, gate, k, number, lane):
-    """Lane k's part of visits to the first `count` samples of `order`; the gap that they met, −1 if a lane has left.
+@cache
+def sweeping(at_once):
+    """The sweep of lanes that visit so many samples at a time.
 
-    number : of exchanges before; at most `count` come here
+    A constant of the compiled loop: with one sample at a time, its visits take nine tenths of the time.
     """
-    _, indices, values, square, kinds, truths, _, offsets, _, _, _, _ = listing
-    beta, table, gaps, moved, parts = weights
-    height, start, letters, _ = lane
-    lanes, labels, width, total, place = letters.shape[1], offsets.shape[1], table.shape[1], 0.0, 0
-    W, lines = table.reshape(len(table), width // LINE, LINE), height.reshape(len(height), width // LINE, LINE)
-    while place < count:
-        some = min(PAIR if lanes > 1 else 1, count - place)
-        for g in range(some):
-            i = order[place + g]
-            for b in range(len(lines[g])):
-                a0, a1, a2, a3, a4, a5, a6, a7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-                for j in range(parts[i, k], parts[i, k + 1]):
-                    value, row = values[j], W[indices[j], b]
-                    a0 += value * row[0]
-                    a1 += value * row[1]
-                    a2 += value * row[2]
-                    a3 += value * row[3]
-                    a4 += value * row[4]
-                    a5 += value * row[5]
-                    a6 += value * row[6]
-                    a7 += value * row[7]
-                line = lines[g, b]
-                line[0], line[1], line[2], line[3] = a0, a1, a2, a3
-                line[4], line[5], line[6], line[7] = a4, a5, a6, a7
-            for y in range(labels):
-                start[g, y] = beta[i, y]
-        number += 1
-        if lanes > 1:
+
+    def sweep(listing, order, count, prices, curvature, weights, exchange, gate, k, number, lane):
+        """Lane k's part of visits to the first `count` samples of `order`; the gap they met, −1 if a lane has left.
+
+        number : of exchanges before; at most `count` come here
+        """
+        _, indices, values, square, kinds, truths, _, offsets, _, _, _, _ = listing
+        beta, table, gaps, moved, parts = weights
+        height, start, letters, _ = lane
+        lanes, labels, width, total, place = letters.shape[1], offsets.shape[1], table.shape[1], 0.0, 0
+        blocks = width // LINE
+        W, lines = table.reshape(len(table), blocks, LINE), height.reshape(len(height), blocks, LINE)
+        while place < count:
+            some = 1 if at_once == 1 else min(at_once, count - place)
             for g in range(some):
-                for y in range(labels):
-                    letters[number % 2, k, g, y] = height[g, y]
-            arrive(gate, k, number)
-        for i in order[place + some : min(place + 2 * some, count)]:
-            ahead(table, indices, parts[i, k], parts[i, k + 1])
-        if exchange(gate, k, lanes, number) == 0:
-            return -1.0
-        for g in range(some if lanes > 1 else 0):
-            for y in range(labels):
-                score = letters[number % 2, 0, g, y]
-                for m in range(1, lanes):
-                    score += letters[number % 2, m, g, y]
-                height[g, y] = score
-        for g in range(some):
-            i, own, first = order[place + g], height[g], start[g]
-            kind, price, q = kinds[i], prices[i], square[i] / curvature
-            own_score, highest, held = own[truths[kind]], 0.0, 0.0
-            for y in range(labels):
-                own[y] += offsets[kind, y] - own_score
-                highest = max(highest, own[y])
-                held += first[y] * own[y]
-            gap = price * highest - held
-            total += gap
-            if k == 0:
-                gaps[i] = gap
-            if gap <= 0.0:
-                for y in range(labels):
-                    own[y] = 0.0
-                continue
-            if q > 0.0:
-                top, inside = -np.inf, labels + 1
-                for y in range(labels):
-                    own[y] = first[y] + (own[y] - highest) / q
-                    top = max(top, own[y])
-                level = top - price  # at most τ: nothing above it weighs more than the price
-                for _ in range(labels):
-                    mass, above = -price, 0
-                    for y in range(labels):
-                        if own[y] > level:
-                            mass += own[y]
-                            above += 1
-                    if above == inside or above == 0:
-                        break
-                    level, inside = mass / above, above
-                for y in range(labels):
-                    own[y] = max(own[y] - level, 0.0)
-            else:
-                best = 0
-                for y in range(labels):
-                    best = y if own[y] > own[best] else best
-                for y in range(labels):
-                    own[y] = price if y == best else 0.0
-            if k == 0:
-                moved[i] |= NOW
-                for y in range(labels):
-                    beta[i, y] = own[y]
-            for y in range(labels):
-                own[y] = (own[y] - first[y]) / curvature
-        for g in range(some):
-            i = order[place + g]
-            for b in range(len(lines[g])):
-                line = lines[g, b]
-                a0, a1, a2, a3 = line[0], line[1], line[2], line[3]
-                a4, a5, a6, a7 = line[4], line[5], line[6], line[7]
-                if abs(a0) + abs(a1) + abs(a2) + abs(a3) + abs(a4) + abs(a5) + abs(a6) + abs(a7) > 0.0:
-                    for j in range(parts[i, k], parts[i, k + 1]):
+                i = order[place + g]
+                low, high = parts[i, k], parts[i, k + 1]
+                for b in range(blocks):
+                    a0, a1, a2, a3, a4, a5, a6, a7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+                    for j in range(low, high):
                         value, row = values[j], W[indices[j], b]
-                        row[0] -= value * a0
-                        row[1] -= value * a1
-                        row[2] -= value * a2
-                        row[3] -= value * a3
-                        row[4] -= value * a4
-                        row[5] -= value * a5
-                        row[6] -= value * a6
-                        row[7] -= value * a7
-        place += some
-    return total
+                        a0 += value * row[0]
+                        a1 += value * row[1]
+                        a2 += value * row[2]
+                        a3 += value * row[3]
+                        a4 += value * row[4]
+                        a5 += value * row[5]
+                        a6 += value * row[6]
+                        a7 += value * row[7]
+                    line = lines[g, b]
+                    line[0], line[1], line[2], line[3] = a0, a1, a2, a3
+                    line[4], line[5], line[6], line[7] = a4, a5, a6, a7
+                for y in range(labels):
+                    start[g, y] = beta[i, y]
+            if at_once > 1:
+                number += 1
+                for g in range(some):
+                    for y in range(labels):
+                        letters[number % 2, k, g, y] = height[g, y]
+                if exchange(gate, k, lanes, number) == 0:
+                    return -1.0
+                for g in range(some):
+                    for y in range(labels):
+                        score = letters[number % 2, 0, g, y]
+                        for m in range(1, lanes):
+                            score += letters[number % 2, m, g, y]
+                        height[g, y] = score
+            stay = 0
+            for g in range(some):
+                i = order[place + g]
+                kind, price, q = kinds[i], prices[i], square[i] / curvature
+                own_score, highest, held = height[g, truths[kind]], 0.0, 0.0
+                for y in range(labels):
+                    height[g, y] += offsets[kind, y] - own_score
+                    highest = max(highest, height[g, y])
+                    held += start[g, y] * height[g, y]
+                gap = price * highest - held
+                total += gap
+                if k == 0:
+                    gaps[i] = gap
+                if gap <= 0.0:
+                    stay += 1
+                    for y in range(labels if at_once > 1 else 0):
+                        height[g, y] = 0.0
+                    continue
+                if q > 0.0:
+                    top, inside = -np.inf, labels + 1
+                    for y in range(labels):
+                        height[g, y] = start[g, y] + (height[g, y] - highest) / q
+                        top = max(top, height[g, y])
+                    level = top - price  # at most τ: nothing above it weighs more than the price
+                    for _ in range(labels):
+                        mass, above = -price, 0
+                        for y in range(labels):
+                            if height[g, y] > level:
+                                mass += height[g, y]
+                                above += 1
+                        if above == inside or above == 0:
+                            break
+                        level, inside = mass / above, above
+                    for y in range(labels):
+                        height[g, y] = max(height[g, y] - level, 0.0)
+                else:
+                    best = 0
+                    for y in range(labels):
+                        best = y if height[g, y] > height[g, best] else best
+                    for y in range(labels):
+                        height[g, y] = price if y == best else 0.0
+                if k == 0:
+                    moved[i] |= NOW
+                    for y in range(labels):
+                        beta[i, y] = height[g, y]
+                for y in range(labels):
+                    height[g, y] = (height[g, y] - start[g, y]) / curvature
+            for g in range(some if stay < some else 0):
+                i = order[place + g]
+                low, high = parts[i, k], parts[i, k + 1]
+                for b in range(blocks):
+                    line = lines[g, b]
+                    a0, a1, a2, a3 = line[0], line[1], line[2], line[3]
+                    a4, a5, a6, a7 = line[4], line[5], line[6], line[7]
+                    if abs(a0) + abs(a1) + abs(a2) + abs(a3) + abs(a4) + abs(a5) + abs(a6) + abs(a7) > 0.0:
+                        for j in range(low, high):
+                            value, row = values[j], W[indices[j], b]
+                            row[0] -= value * a0
+                            row[1] -= value * a1
+                            row[2] -= value * a2
+                            row[3] -= value * a3
+                            row[4] -= value * a4
+                            row[5] -= value * a5
+                            row[6] -= value * a6
+                            row[7] -= value * a7
+            place += some
+        return total
+
+    return sweep
 
 
 def plane(listing, samples, prices, curvature, weights, memory, exchange, gate, k, number, lane):
@@ -282,8 +288,8 @@ def plane(listing, samples, prices, curvature, weights, memory, exchange, gate, 
 
 
 def climb(
-    busy, shuffled, sweep, plane, arrive, ahead, listing, samples, order, seed, mark, most, prices, curvature, weights,
-    memory, exchange, gate, k, number, lane,
+    busy, shuffled, sweep, plane, listing, samples, order, seed, mark, most, prices, curvature, weights, memory,
+    exchange, gate, k, number, lane,
 ):  # fmt: skip
     """Lane k's part of the sweeps of a pass and of its step in the plane; 1 if that is taken, else 0.
 
@@ -305,9 +311,7 @@ def climb(
         count = int(mark[4])
         if count == 0:
             return plane(listing, samples, prices, curvature, weights, memory, exchange, gate, k, number, lane)
-        met = sweep(
-            arrive, ahead, listing, order, count, prices, curvature, weights, exchange, gate, k, number, lane
-        )  # fmt: skip
+        met = sweep(listing, order, count, prices, curvature, weights, exchange, gate, k, number, lane)
         number, most = number + count + 1, most - 1
         if exchange(gate, k, lanes, number) == 0:  # all are through with `order` as it was
             return -1
@@ -339,7 +343,7 @@ def score(listing, samples, prices, share, keep, weights, desk, exchange, gate, 
             mean_square += after * after
     total, risk, mean_risk, held_offset = 0.0, 0.0, 0.0, 0.0
     for i in samples[len(samples) * k // threads : len(samples) * (k + 1) // threads]:
-        row, other, offset, price = scores[i], mean_scores[i], offsets[kinds[i]], prices[i]
+        row, other, kind, price = scores[i], mean_scores[i], kinds[i], prices[i]
         for b in range(len(lines[i])):
             a0, a1, a2, a3, a4, a5, a6, a7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
             for j in range(parts[i, 0], parts[i, last]):
@@ -357,10 +361,10 @@ def score(listing, samples, prices, share, keep, weights, desk, exchange, gate, 
             line[4], line[5], line[6], line[7] = a4, a5, a6, a7
         for y in range(width):
             other[y] += share * (row[y] - other[y])
-        own, own_mean = row[truths[kinds[i]]], other[truths[kinds[i]]]
+        own, own_mean = row[truths[kind]], other[truths[kind]]
         highest, highest_mean, held = 0.0, 0.0, 0.0
         for y in range(labels):
-            weight, o = beta[i, y], offset[y]
+            weight, o = beta[i, y], offsets[kind, y]
             height = o + row[y] - own
             highest = max(highest, height)
             highest_mean = max(highest_mean, o + other[y] - own_mean)
