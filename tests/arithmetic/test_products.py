@@ -1,4 +1,4 @@
-"""M x and Mᵀx by the compiled loops: the same floats as SciPy's and `matvec`, and true bounds."""
+"""M x and Mᵀx by the compiled loops: the same floats as SciPy's, and true bounds beside those of `matvec`."""
 
 from __future__ import annotations
 
@@ -49,15 +49,20 @@ def test_the_same_floats_as_scipy(seed):
     assert products.product(matrix, held, table).tolist() == left.tolist() == (matrix[held] @ table).tolist()
 
 
-@given(seed=st.integers(0, 2**32 - 1), signed=st.booleans())
+@given(seed=st.integers(0, 2**32 - 1), signed=st.booleans(), columns=st.sampled_from([7, 64, 65, 200]))
 @settings(max_examples=25)
-def test_the_same_floats_as_two_products(seed, signed):
-    matrix, held, x = drawn(seed, signed)
+def test_the_middles_of_two_products_and_no_narrower_ends(seed, signed, columns):
+    """Of each column no wider than `matvec` finds it where all entries of a row of x are the largest of the row."""
+    matrix, held, x = drawn(seed, signed, columns=columns)
     longest = int(np.bincount(matrix.indices, minlength=1).max())
-    found = turned(matrix, held, x)
-    wanted = matvec(matrix[held].T, x, longest=longest)
-    assert found.lo.tolist() == wanted.lo.T.tolist()
-    assert found.hi.tolist() == wanted.hi.T.tolist()
+    found, narrow = turned(matrix, held, x), matvec(matrix[held].T, x, longest=longest)
+    middle = (x.lo + x.hi) / 2
+    size, radius = (abs(each).max(axis=1, keepdims=True) * np.ones((1, 3)) for each in (middle, x.hi - x.lo))
+    wide = matvec(abs(matrix[held]).T, Interval(size - radius, size + radius), longest=longest)
+    assert (found.lo <= narrow.lo.T).all()
+    assert (found.hi >= narrow.hi.T).all()
+    assert ((found.hi - found.lo) <= (wide.hi - wide.lo).T * (1 + 1e-9)).all()
+    np.testing.assert_allclose((found.lo + found.hi) / 2, (narrow.lo.T + narrow.hi.T) / 2, rtol=1e-12, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(5))

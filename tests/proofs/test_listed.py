@@ -82,7 +82,7 @@ def test_sums_of_cuts_are_enclosed_narrowly(seed, twice):
         samples, drawn = np.append(samples, samples[:7]), np.append(drawn, drawn[:7])
     mu = rng.random(len(samples)) * (rng.random(len(samples)) < 0.7)
     weights = Interval(mu, mu * (1 + 1e-15))
-    found = tables.push(samples, drawn, weights, lambda function, *arrays: [function(*arrays)])
+    found = tables.push(samples, drawn, weights)
     for ends in (weights.lo, weights.hi):
         true = [[Fraction(0)] * 5 for _ in range(k)]
         for i, y, weight in zip(samples, drawn, map(Fraction, ends.tolist()), strict=True):

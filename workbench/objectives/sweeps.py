@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
@@ -61,8 +61,13 @@ class Sweeps:
     def spread(self, function: Callable[..., Any], *arrays: Any) -> list[Any]:
         """`function` of each thread's run of these arrays, in the order of the runs, none of which is empty."""
         count = max(1, min(self.threads, len(arrays[0])))
-        runs = zip(*(np.array_split(each, count) for each in arrays), strict=True)
-        return list(self.pool.map(lambda run: function(*run), runs))
+        first, *others = zip(*(np.array_split(each, count) for each in arrays), strict=True)
+        started = [self.pool.submit(function, *run) for run in others]
+        try:
+            found = function(*first)
+        finally:
+            wait(started)
+        return [found, *(each.result() for each in started)]
 
     def answer(self, theta: Floats, kernel: Kernel, samples: Ints, found: Ints) -> None:
         self.ask(kernel.argmax_into, kernel.data, theta, samples, found)

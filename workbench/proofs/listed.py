@@ -90,7 +90,7 @@ class Tables:
         """Whether M, of so many cuts, is full enough for its product with X."""
         return self.n * self.k <= FULL * count
 
-    def push(self, samples: Ints, labels: Ints, weights: Interval, spread: Spread[None]) -> Interval:
+    def push(self, samples: Ints, labels: Ints, weights: Interval) -> Interval:
         """Encloses −Σ_k μ_k a_k (k · p,) of cuts of these samples and labels and of weights μ ≥ 0 (K,)."""
         mass, shape = grouped_sum(weights, samples * self.k + labels, self.n * self.k), (self.n, self.k)
         least, most = mass.lo.reshape(shape), mass.hi.reshape(shape)
@@ -100,17 +100,10 @@ class Tables:
         held = np.flatnonzero(sums)  # mostly few: all other rows of M are zero
         low, high, places = -most[held], -least[held], (np.arange(len(held)), self.truth[held])
         low[places], high[places] = down(least[held] @ ones * (1 - rounding)), up(sums[held] * (1 + rounding))
-        ends = np.empty((2, self.k, self.listing.inputs))
-
-        def labelled(columns: Ints) -> None:
-            """The rows of `ends` of these labels, which are a run."""
-            run = slice(columns[0], columns[-1] + 1)
-            some = Interval(*(np.ascontiguousarray(end[:, run]) for end in (low, high)))
-            if not turned(self.X, held, some, longest, *ends[:, run]):
-                found = matvec(taken(self.X, held).T, some, longest=longest)
-                ends[0, run], ends[1, run] = found.lo.T, found.hi.T
-
-        spread(labelled, np.arange(self.k))
+        some, ends = Interval(low, high), np.empty((2, self.k, self.listing.inputs))
+        if not turned(self.X, held, some, longest, *ends):
+            found = matvec(taken(self.X, held).T, some, longest=longest)
+            ends[0], ends[1] = found.lo.T, found.hi.T
         return Interval(*ends.reshape(2, -1))
 
     def offsets(self, samples: Ints, labels: Ints) -> Floats:
