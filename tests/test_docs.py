@@ -24,7 +24,7 @@ from workbench.registries import CHECKOUT, load_file, present, registry
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "docs/rooms.md", "docs/lazy.md"]
-PAGES += ["docs/peers.md"]
+PAGES += ["docs/peers.md", "docs/campaigns.md"]
 PAGES += ["docs/guide.md", "docs/formulations.md", "docs/certificates.md", "docs/limits.md", "docs/backends.md"]
 PAGES += ["docs/crosscheck.md", "docs/costs.md", "docs/latent.md", "docs/dyads.md", "docs/nightly.md", "docs/tests.md"]
 PAGES += ["docs/programs.md", "docs/own_models.md", "docs/pytorch.md", "docs/estimators.md"]
