@@ -368,3 +368,19 @@ def test_optima_zeros_and_what_cannot_be_judged_are_not_explained():
         theta_flat=reference.theta_flat,
     )
     assert explain(reference.theta_flat, hard) is None
+
+
+@pytest.mark.parametrize(("seed", "alike"), [(0, False), (1, True), (5, True), (7, True)])
+def test_two_intercepts_of_which_the_same_weights_are_optimal_are_guesses(seed, alike):
+    """Data without a constant column, and weights at the optimum beside an intercept with a penalty."""
+    rng, k, n = np.random.default_rng(seed), 3, 60
+    y = np.arange(n) % k
+    X = rng.normal(size=(k, 4))[y] * 1.2 + rng.normal(size=(n, 4))
+    form, narrow = SoftMargin(lam=1e-3), Multiclass(X, y)
+    wide = solve(form, Multiclass(np.c_[X, np.ones(n)], y), gap=1e-10).theta_flat.reshape(k, -1)[:, :-1]
+    free = solve(SoftMargin(lam=1e-3, intercept=True), narrow, gap=1e-9).theta_flat[: 4 * k].reshape(k, -1)
+    assert (np.linalg.norm(wide - free) < 1e-6) == alike
+    found = explain(wide.ravel(), solve(form, narrow, gap=1e-8))
+    assert found.name in ("intercept added", "free intercept added")
+    assert found.confident == (not alike)
+    assert found.confident == (found.name == "intercept added" and "(a guess)" not in found.sentence)

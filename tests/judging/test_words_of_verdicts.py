@@ -250,13 +250,13 @@ def test_clean_runs_are_asked_for_the_limit(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("end", "said"), [(10.0, "stays, about 5.0e-01 above it"), (10.1, "stays, no nearer than 5.0e-01")]
+    ("end", "said"), [(20.0, "stays, about 1.0e+00 above it"), (20.1, "stays, no nearer than 1.0e+00")]
 )
 def test_who_goes_away_is_not_said_to_be_where_it_was(end, said, monkeypatch):
     """The limit is the least excess of late; beyond ten times as much, two such numbers contradict each other."""
     controlled(monkeypatch, 0.02, excuses=False)
-    hearing = heard([1.0] * 8 + [end])
-    hearing.evidence["limit"] = 1.0
+    hearing = heard([2.0] * 8 + [end])
+    hearing.evidence["limit"] = 2.0
     verdict = hearing.stays()
     assert verdict.verdict == DISAGREES
     assert said in verdict.reason

@@ -77,6 +77,7 @@ CLOSE = 3e-3  # excess of a learner that has converged
 WORSE = 10.0  # times e, from which another objective is no candidate
 FINE = 3e-5  # gap of the neighbours' optima: a hundredth of CLOSE
 FINEST = 3e-7  # the same where weights are hidden, which are taken from the optimum: its gap is a part of e
+BLURRED = 1e-4  # e₋ up to which such an objective may fit: by other values of its hidden weights
 SECONDS, ROUNDS = 60.0, 300  # for each of them
 NEARBY, AWAY = 0.03, 10.0  # of ‖θ‖: the ball of certain identity; times its radius, the least way to the optimum
 UNSURE = (UNNAMED, "C = 1", "zero weights", "absolute penalty")  # weights of many kinds fit them
@@ -234,6 +235,7 @@ class Detective:
         except BetterByFar:
             return Fit(neighbour, np.inf, (upper - known.upper) / size)
         most, least = (upper - known.lower) / size, (upper - known.upper) / size
+        least = 0.0 if neighbour.hidden.any() and least <= BLURRED else least
         curvature = known.bounds.regularizer.curvature
         if curvature is None:
             return Fit(neighbour, most, least)
