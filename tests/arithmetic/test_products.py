@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from workbench.arithmetic import products
-from workbench.arithmetic.intervals import Interval, matvec
+from workbench.arithmetic.intervals import TINY, Interval, U, matvec
 
 
 def drawn(seed, signed=True, rows=9, columns=7, k=3):
@@ -23,10 +23,15 @@ def drawn(seed, signed=True, rows=9, columns=7, k=3):
     return sparse.csr_array(matrix), held, Interval(low, low + rng.random(low.shape) * 1e-9)
 
 
-@pytest.fixture(autouse=True)
-def always(monkeypatch):
-    pytest.importorskip("numba")
+@pytest.fixture(autouse=True, params=["compiled", "plain"])
+def always(monkeypatch, request):
+    """The loops as they are compiled, and as they stand there."""
     monkeypatch.setattr(products, "MANY", 0)
+    if request.param == "compiled":
+        pytest.importorskip("numba")
+    else:
+        monkeypatch.setattr(products, "available", lambda: True)
+        monkeypatch.setattr(products, "compiled_function", lambda function, *_: function)
 
 
 def turned(matrix, held, x, longest=None):
@@ -87,3 +92,54 @@ def test_small_products_are_left_to_others(monkeypatch):
     assert turned(matrix, held, x, 9) is not None
     monkeypatch.setattr(products, "available", lambda: False)
     assert turned(matrix, held, x, 9) is None
+
+
+def test_small_products_are_left_to_scipy(monkeypatch):
+    """And all of them, where numba is missing."""
+    matrix, held, _ = drawn(0)
+    loops = []
+    monkeypatch.setattr(products, "compiled_function", lambda function, *_: loops.append(function) or function)
+    for many, there, compiled in ((0, True, True), (0, False, False), (1, True, False)):
+        monkeypatch.setattr(products, "MANY", matrix.nnz * 3 + many)
+        monkeypatch.setattr(products, "available", lambda there=there: there)
+        assert products.product(matrix, held, np.ones((7, 3))).shape == (len(held), 3)
+        assert loops == [products.gathered] * compiled
+        loops.clear()
+
+
+def test_ends_err_by_the_terms_that_the_docstring_names(monkeypatch):
+    """With γ_k = k/1024, of which nothing is rounded: one radius for both entries of a row, and 1 + 2γ of their sum."""
+    monkeypatch.setattr(products, "gamma", lambda k: k / 1024)
+    matrix = sparse.csr_array(np.array([[2.0, 0.0, 9.0], [-1.0, 0.5, 9.0], [9.0, 9.0, 9.0]]))
+    x = Interval([[1.0, -5.0], [3.0, 1.0]], [[2.0, -3.0], [3.0, 3.0]])
+    found, gamma = turned(matrix, np.array([0, 1]), x, 4), 12 / 1024
+    radii = np.array([gamma * 4 + 1, gamma * 2 + 1])
+    assert radii[0] > gamma * 1.5 + 0.5
+    assert radii[1] > gamma * 3
+    width = (abs(matrix.toarray())[:2].T @ radii) * (1 + 2 * gamma)
+    centre = np.array([[1.5, -4.0], [3.0, 2.0]]).T @ matrix.toarray()[:2]
+    assert found.lo.tolist() == (centre - width).tolist()
+    assert found.hi.tolist() == (centre + width).tolist()
+
+
+def test_a_column_without_entries_errs_by_what_underflows():
+    """TINY for each entry of the longest column, and for each rounding beside."""
+    matrix = sparse.csr_array(np.array([[1e-200, 0.0], [1e-200, 0.0]]))
+    found = turned(matrix, np.arange(2), Interval(np.full((2, 1), 1e-200)))
+    assert found.hi.tolist() == [[10 * TINY, 10 * TINY]]
+    assert found.lo.tolist() == [[-10 * TINY, -10 * TINY]]
+    assert 0 < 2 * Fraction(1e-200) ** 2 < Fraction(found.hi[0, 0])
+
+
+def test_radii_whose_sum_rounds_down():
+    """A column of 1 and 3000 numbers u, whose sum is 1: x may be 1 or −1 throughout."""
+    column = np.append(1.0, np.full(3000, U))
+    x = Interval(-np.ones((3001, 1)), np.ones((3001, 1)))
+    found = turned(sparse.csr_array(column[:, None]), np.arange(3001), x)
+    assert Fraction(found.lo[0, 0]) <= -1 - 3000 * Fraction(U) < -1
+    assert 1 < 1 + 3000 * Fraction(U) <= Fraction(found.hi[0, 0])
+
+
+def test_a_matrix_without_columns_has_no_ends():
+    found = turned(sparse.csr_array((2, 0)), np.arange(2), Interval(np.ones((2, 3))))
+    assert found.shape == (3, 0)

@@ -12,6 +12,7 @@ import workbench as wb
 from workbench.judging import controls
 from workbench.judging.controls import Asked, CleanRun, Control, control
 from workbench.judging.reference import Reference, reference_of
+from workbench.judging.reports import Report
 from workbench.judging.verdicts import crosscheck
 from workbench.solvers.bcfw import BCFW
 from workbench.solving.stochastic import run
@@ -103,7 +104,7 @@ def test_at_rest_above_the_optimum_no_slow_clean_run_is_an_excuse(monkeypatch):
     """The history of a learner whose own noise keeps it from ending: its weights stand, its excess too."""
     ending(monkeypatch, 5.0 * reference().size)
     rng, far = np.random.default_rng(0), 1.2 * reference().theta
-    history = [(float(2**k), far * (1 + 1e-6 * rng.normal(size=len(far)))) for k in range(8)]
+    history = [Report(float(2**k), far * (1 + 1e-6 * rng.normal(size=len(far)))) for k in range(8)]
     found = crosscheck(history, reference())
     assert (found.verdict, found.rule) == ("disagrees", "settled")
 

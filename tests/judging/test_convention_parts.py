@@ -444,6 +444,10 @@ def test_the_same_objective_on_changed_features():
         "scaled features",
         "scaled features, undone",
         "normalised rows",
+        "centred features",
+        "features twice as large",
+        "features half as large",
+        "features divided by the largest value",
     ]
     sigma = standardised.deviations(problem.inputs)
     np.testing.assert_allclose(found[1].theta, (theta.reshape(3, 2) * sigma).ravel())
@@ -455,7 +459,12 @@ def test_the_same_objective_on_changed_features():
         ("scaled features",),
         ("scaled features",),
         ("normalised rows",),
+        *[(each.name,) for each in found[5:]],
     ]
+    X = problem.X.toarray()
+    for each, wanted in zip(found[5:], (X - X.mean(axis=0), 2 * X, X / 2, X / abs(X).max()), strict=True):
+        np.testing.assert_allclose(each.problem.X.toarray(), wanted, atol=1e-15)
+        np.testing.assert_array_equal(each.theta, theta)
     found = list(standardised.changed_features(suspected(chain(), np.arange(1.0, 9.0))))
     np.testing.assert_array_equal(found[1].theta[4:], [5.0, 6.0, 7.0, 8.0])
     assert not list(standardised.changed_features(suspected(linear())))
@@ -525,3 +534,25 @@ def test_the_numbers_of_the_table():
     assert (neighbours.SHARE, neighbours.ALONG, neighbours.UNNAMED) == (30.0, (0.7, 1.4), "λ")
     assert features.LIGHTER == 512.0
     assert (features.ZERO, features.LIGHT, standardised.SMALL, standardised.VARIES) == (ZERO, LIGHT, 1e-12, 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("X", "names"),
+    [
+        ([[1.0, -1.0], [-1.0, 1.0]], ["twice as large", "half as large"]),  # centred, the largest 1
+        ([[2.0], [-2.0]], ["twice as large", "half as large"]),  # divided by the largest is half as large
+        ([[4.0], [-4.0]], ["twice as large", "half as large", "divided by the largest value"]),
+        ([[0.0], [0.0]], ["twice as large", "half as large"]),
+        ([[1.0], [1.0 - 1e-8]], ["centred", "twice as large", "half as large"]),
+        ([[1e-9], [1.0], [-1.0]], ["twice as large", "half as large"]),
+    ],
+)
+def test_units_that_change_nothing_are_no_change(X, names):
+    found = [name.removeprefix("features ").removesuffix(" features") for name, _ in standardised.units(np.array(X))]
+    assert found == names
+
+
+def test_large_inputs_are_not_centred(monkeypatch):
+    for room, count in ((5, 3), (6, 4)):
+        monkeypatch.setattr(standardised, "ROOM", room)
+        assert len(list(standardised.units(np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])))) == count

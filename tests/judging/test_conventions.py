@@ -384,3 +384,24 @@ def test_two_intercepts_of_which_the_same_weights_are_optimal_are_guesses(seed, 
     assert found.name in ("intercept added", "free intercept added")
     assert found.confident == (not alike)
     assert found.confident == (found.name == "intercept added" and "(a guess)" not in found.sentence)
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        (lambda X: 2.0 * X, "features twice as large"),
+        (lambda X: X / 2.0, "features half as large"),
+        (lambda X: X / abs(X).max(), "features divided by the largest value"),
+        (lambda X: X - X.mean(axis=0), "centred features"),
+    ],
+)
+def test_other_units_and_centred_features_are_named_or_guessed(change, name):
+    """By their own names, or, where another one fits nearly as well, as a guess."""
+    rng, k, n = np.random.default_rng(3), 3, 60
+    y = np.arange(n) % k
+    X = 3.0 + rng.normal(size=(k, 4))[y] * 0.7 + rng.normal(size=(n, 4))
+    form = SoftMargin(lam=0.05)
+    theta = solve(form, Multiclass(change(X), y), gap=1e-10).theta_flat
+    found = explain(theta, solve(form, Multiclass(X, y), gap=1e-9))
+    assert found.name == name or not found.confident, found
+    assert found.evidence["excess"] < 1e-5

@@ -221,7 +221,7 @@ SAID = {
 @pytest.mark.parametrize(("share", "excuses"), SAID, ids=str)
 def test_what_is_said_of_clean_runs_is_so(share, excuses, monkeypatch):
     """They end at this share of the limit."""
-    history = [(25, 1.5001 * reference().theta_flat), (50, 1.5 * reference().theta_flat)]
+    history = [Report(25, 1.5001 * reference().theta_flat), Report(50, 1.5 * reference().theta_flat)]
     away = crosscheck(history, reference()).evidence["limit"]
     monkeypatch.setattr("workbench.judging.verdicts.control", lambda *_: Control(share * away, excuses))
     judged = crosscheck(history, reference())
@@ -233,7 +233,9 @@ def test_what_is_said_of_clean_runs_is_so(share, excuses, monkeypatch):
 def test_searches_have_no_clean_runs():
     rng = np.random.default_rng(0)
     solution = solve(SelfPaced(C=100.0, K=2.0), Multiclass(rng.normal(size=(8, 2)), np.arange(8) % 2), gap=1e-6)
-    judged = crosscheck([(25, np.full(4, 1e-3)), (50, np.full(4, 1.0001e-3))], solution)  # at rest, not the same
+    judged = crosscheck(
+        [Report(25, np.full(4, 1e-3)), Report(50, np.full(4, 1.0001e-3))], solution
+    )  # at rest, not the same
     assert judged.verdict == NOT_CONVERGED
     assert "no solver of ours fits" in judged.reason
 

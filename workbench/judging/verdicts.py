@@ -94,7 +94,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AGREES", "DISAGREES", "FAILED", "NOT_COMPARABLE", "NOT_CONVERGED", "VERDICTS", "Verdict", "crosscheck"]
 
-ROAMS = 0.1  # of the way to the optimum, from which weights that chance throws about are not at rest
 NOISE = 10.0  # times the threshold, up to which weights that move are not told from noise that falls slowly
 DIVERGES = 10.0  # times the least excess of late: two such numbers in one sentence would contradict each other
 FITTED = 5  # answers that a curve can be fitted to, with two to spare
@@ -377,8 +376,8 @@ class Hearing:
         if moves and limit <= NOISE * self.threshold * size:
             told = f"{settled}, about {limit / size:.1e} above it, but its weights still move: noise may fall as slowly"
             return self.verdict(NOT_CONVERGED, "settled", told, "run it longer")
-        if self.bare and not self.evidence["roaming"] < ROAMS:
-            told = f"{settled}, about {limit / size:.1e} above it, but its weights still move"
+        if self.bare:
+            told = f"{settled}, about {limit / size:.1e} above it, but one history does not tell whether it goes on"
             return self.verdict(NOT_CONVERGED, "settled", told, "give four times the passes, or `judge` the learner")
         asked = Asked(self.passes[-1], limit, not self.settled, moves, self.threshold)
         found = control(self.trace, self.reference, asked)
