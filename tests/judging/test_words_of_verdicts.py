@@ -227,7 +227,8 @@ def test_a_trend_in_words():
     assert trend(0.0, 1e3) == trend(-1.0, 1e3) == trend(np.nan, 1e3) == ("is not falling yet", "run it longer")
     slow = ("falls like passes^-0.01", "run it longer, at that rate about 1e+07 passes reach 1.0e-04")
     assert trend(0.01, 1e7) == slow
-    nowhere = "at that rate no budget reaches 1.0e-04, so look at its steps and at what it minimises"
+    nowhere = "at that rate over a million times as many passes reach 1.0e-04, so look at its steps and "
+    nowhere += "at what it minimises"
     assert trend(0.5, 1e8) == ("falls like passes^-0.5", nowhere)
     assert trend(0.5, 0.99e8)[1].endswith("passes reach 1.0e-04")
 

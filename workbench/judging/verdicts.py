@@ -360,7 +360,7 @@ class Hearing:
         if self.needed < MOST * self.passes[-1]:
             return falls, f"run it longer, at that rate about {need}"
         advice = "so look at its steps and at what it minimises"
-        return falls, f"at that rate no budget reaches {self.threshold:.1e}, {advice}"
+        return falls, f"at that rate over a million times as many passes reach {self.threshold:.1e}, {advice}"
 
     def stays(self) -> Verdict:
         """The verdict on a settled history: `disagrees`, or `not converged` if its steps or clean runs excuse it."""
