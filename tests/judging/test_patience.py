@@ -261,12 +261,20 @@ def under_way_tries(*ends):
     ],
 )
 def test_who_ends_lower_and_moves_farther_each_time_is_under_way(ends, stands):
-    """Of the last three histories; an accusation by two that settle alike is not made then."""
+    """Of the last four histories; an accusation by two that settle alike is not made then."""
     tries = under_way_tries(*ends)
     assert under_way(tries) == stands
-    ruled = ruling(under_way_tries((9.0, 9.0), *ends), None, 1e-3)
-    if stands and len(ends) == 3:
+    if stands:
+        ruled = ruling(tries, None, 1e-3)
         assert (ruled.verdict.verdict, ruled.asks) == (NOT_CONVERGED, True)
+
+
+def test_the_last_four_histories_tell_who_is_under_way(monkeypatch):
+    seen = []
+    monkeypatch.setattr(patience_module, "under_way", lambda tries: seen.append(len(tries)) or True)
+    for count in range(2, 7):
+        ruling(under_way_tries(*[(1.0, 0.1)] * count), None, 1e-3)
+    assert seen == [2, 3, 4, 4, 4]
 
 
 def test_who_is_under_way_is_asked_as_long_as_passes_are_cheap():

@@ -264,7 +264,7 @@ def test_hard_cases_are_what_their_names_say(case):
 def test_the_second_catalogues_causes_have_names_that_a_judge_knows():
     conventions = {name for _, name, _ in registry("benchmark").modules["detective"].plans()} | {"mean for sum"}
     ours = ("one-vs-rest", "standardised", "scaled features", "normalised rows", "stops early", "ends added")
-    ours += ("padding counted", "terms by length", "all rivals", "centred features")
+    ours += ("padding counted", "terms by length", "all rivals", "centred features", "features ")
     assert set(NAMES) == set(CAUSES)
     for name in {each for names in NAMES.values() for each in names}:
         assert name in conventions or name.startswith(ours) or name == "transitions not penalised", name

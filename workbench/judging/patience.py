@@ -102,7 +102,7 @@ def ruling(tries: list[Try], reference: Reference, tolerance: float, shorter: Ve
     first, before, last = (each.verdict for each in (tries[0], *tries[-2:]))
     if moved_on(*tries[-2:]):
         return Ruling(given_longer(first, not_accused(last)))
-    if under_way(tries[-3:]):
+    if under_way(tries[-LONGEST:]):
         return Ruling(given_longer(first, not_accused(last)), len(tries) < LONGEST or confirmable(tries))
     if len(tries) == 2:
         if not decides(first, last, tries[1].took):

@@ -78,7 +78,8 @@ def changed_features(suspect: Suspect) -> Iterator[Neighbour]:
         wide = sparse.csr_array(changed)
         parts = {"data": wide.data, "indices": wide.indices, "indptr": wide.indptr}
         other = rebuilt(problem, arrays | parts)
-        said = f"learns on {name} and does not say so"
+        scores = name.replace("features", "from scores")
+        said = f"learns on {name}{f', or {scores},' if name.endswith('as large') else ''} and does not say so"
         yield Neighbour(name, said, suspect.form, other, suspect.theta, objective=(name,))
         if name in UNDONE:
             unary = suspect.theta[: suspect.edges].reshape(k, -1) * deviations(sparse.csr_array(problem.inputs))

@@ -35,6 +35,7 @@ LOSSES = ("likelihood loss", "hinge loss", "squared hinge", "slack rescaling", "
 LOSSES += ("all rivals",)
 SPLIT = ("one-vs-rest, hinge", "one-vs-rest, squared hinge", "one-vs-rest, likelihood")
 CHANGED = ("standardised features", "scaled features", "normalised rows", "centred features")
+UNITS = ("features twice as large", "features half as large", "features divided by the largest value")  # or scores
 CHANGED += tuple(f"{name}, undone" for name in CHANGED[:2])
 MIXED = tuple(f"{split}, {changed}" for split in SPLIT for changed in (*CHANGED, "balanced classes"))
 ADDED = ("intercept added", "free intercept added", "intercept not penalised", "no intercept")
@@ -50,7 +51,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "labels": (),
     "class weights": ("balanced classes", *MIXED),
     "sample weights": ("no sample weights", "weights not normalised", "weight by length"),
-    "features": (*CHANGED, *MIXED, "zero weights", "unseen features", "no intercept"),
+    "features": (*CHANGED, *UNITS, *MIXED, "zero weights", "unseen features", "no intercept"),
     "noise in the inputs": (),
     "intercept": ADDED,
     "transitions": ("no transitions", "transposed transitions", "zero weights", "ends added"),
