@@ -137,14 +137,17 @@ def test_weights_without_a_history():
 
 
 def test_weights_that_stay_when_the_budget_doubles_disagree():
-    """Those of a learner's reports; a history alone may be of the best weights so far, of a learner at work."""
+    """Two to four answers; a longer history may be of the best weights so far, of a learner at work."""
     best, solution = reference().theta_flat, reference()
-    assert crosscheck([Report(50, 1.2 * best), Report(25, 1.2 * best)], solution).verdict == DISAGREES
-    judged = crosscheck([(50, 1.2 * best), (25, 1.2 * best)], solution)
-    assert (judged.verdict, judged.rule) == (NOT_CONVERGED, "settled")
-    assert "the same from pass 25 to pass 50; `judge` the learner" in judged.reason
+    assert crosscheck([(50, 1.2 * best), (25, 1.2 * best)], solution).verdict == DISAGREES
     assert crosscheck([(25, 1.3 * best), (50, 1.2 * best)], solution).verdict == NOT_CONVERGED
     assert crosscheck([(40, 1.2 * best), (50, 1.2 * best)], solution).verdict == NOT_CONVERGED
+    answers = [(float(k), 1.2 * best) for k in (10, 20, 40, 80, 160)]
+    assert crosscheck(answers[:4], solution).verdict == DISAGREES
+    assert crosscheck([Report(*each) for each in answers], solution).verdict == DISAGREES
+    judged = crosscheck(answers, solution)
+    assert (judged.verdict, judged.rule) == (NOT_CONVERGED, "settled")
+    assert "the same from pass 10 to pass 160; `judge` the learner" in judged.reason
 
 
 def test_crashes_and_broken_weights_have_failed():
