@@ -37,10 +37,9 @@ def always(monkeypatch, request):
 def turned(matrix, held, x, longest=None):
     """The ends as an interval, None if there are none."""
     longest = int(np.bincount(matrix.indices, minlength=1).max()) if longest is None else longest
-    low, high = np.full((2, x.lo.shape[1], matrix.shape[1]), np.nan)
-    found = products.turned(matrix, held, x, longest, low, high)
-    assert found == np.isfinite(low).all() == np.isfinite(high).all()
-    return Interval(low, high) if found else None
+    found = products.turned(matrix, held, x, longest)
+    assert found is None or (np.isfinite(found.lo).all() and np.isfinite(found.hi).all())
+    return found
 
 
 @given(seed=st.integers(0, 2**32 - 1))

@@ -234,9 +234,8 @@ def seen(monkeypatch):
         found.append((matrix.shape, x, longest))
         return matvec(matrix, x, longest=longest)
 
-    def turned(matrix, held, x, longest, low, high):
+    def turned(matrix, held, x, longest):
         found.append((longest, held.tolist()))
-        return False
 
     monkeypatch.setattr(listed, "matvec", told)
     monkeypatch.setattr(listed, "turned", turned)

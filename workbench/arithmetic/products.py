@@ -69,20 +69,20 @@ def ended(sums, widths, wider, least, low, high):
                 high[y, j] = sums[j, y] + width
 
 
-def turned(matrix: sparse.csr_array, held: Ints, x: Interval, longest: int, low: Floats, high: Floats) -> bool:
-    """Both ends of M[held]ᵀ x, x (rows, k), into low and high (k, columns); `longest` entries of a column of M at most.
+def turned(matrix: sparse.csr_array, held: Ints, x: Interval, longest: int) -> Interval | None:
+    """Encloses M[held]ᵀ x, x (rows, k), as an interval (k, columns); `longest` entries of a column of M at most.
 
-    False, and nothing is written, where numba is missing or the product is small: `matvec` is as fast there.
+    None where numba is missing, or where the product is small: `matvec` is as fast there.
     """
     k, columns = x.lo.shape[1], matrix.shape[1]
     if matrix.nnz * k < MANY or not available():
-        return False
+        return None
     middle, radius = centred(x)
     count = longest + SPARE
     radius = (gamma(count) * np.abs(middle) + radius).max(axis=1)
-    sums, widths = np.zeros((columns, k)), np.zeros(columns)
+    sums, widths, low, high = np.zeros((columns, k)), np.zeros(columns), *np.empty((2, k, columns))
     place = matrix.indptr, matrix.indices, matrix.data, held, middle, radius, sums, widths
     compiled_function(scattered, place, "void")(*place)
     ends = sums, widths, 1 + 2 * gamma(count), count * TINY, low, high
     compiled_function(ended, ends, "void")(*ends)
-    return True
+    return Interval(low, high)

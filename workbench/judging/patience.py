@@ -66,7 +66,7 @@ from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict, f
 FURTHER = 4  # times the passes: two doublings more, the least in which a fall like t^−0.3 shows as FALL
 ENOUGH = 4.0  # times the passes that a trend may need: then it is believed without being tried
 NEAR = 0.1  # of the way to the optimum: thrown about by chance, weights are a third of it and more from each other
-FARTHER = 1.25  # times the way of the weights: small steps c/t^0.75 go 1.41 times as far in FURTHER times the passes
+STRIDE = 1.25  # times the way of the weights: small steps c/t^0.75 go 1.41 times as far in FURTHER times the passes
 WORKING = 2.0  # times the seconds, from which a learner counts as at work for FURTHER times the passes
 PATIENCE, LEAST = 30.0, 2.0  # times the learner's own seconds, and seconds, that the further passes may take
 SAME = 1.01  # times an excess, within which another one reads the same
@@ -246,13 +246,13 @@ def moved_on(shorter: Try, longer: Try) -> bool:
 
 
 def under_way(tries: list[Try]) -> bool:
-    """Whether each history ends lower than the one before, and its weights move FARTHER times as far, or more.
+    """Whether each history ends lower than the one before, and its weights move STRIDE times as far, or more.
 
     Small steps that add up do so: with rates c/√t the weights go twice as far in four times the passes. What
     settles moves less, and what chance throws about as far as before.
     """
     ends = [(each.verdict.absolute, each.verdict.evidence.get("roaming", np.nan)) for each in tries]
-    return all(low < high and far >= FARTHER * near for (high, near), (low, far) in itertools.pairwise(ends))
+    return all(low < high and far >= STRIDE * near for (high, near), (low, far) in itertools.pairwise(ends))
 
 
 def slackens(verdict: Verdict) -> bool:

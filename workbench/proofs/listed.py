@@ -100,11 +100,12 @@ class Tables:
         held = np.flatnonzero(sums)  # mostly few: all other rows of M are zero
         low, high, places = -most[held], -least[held], (np.arange(len(held)), self.truth[held])
         low[places], high[places] = down(least[held] @ ones * (1 - rounding)), up(sums[held] * (1 + rounding))
-        some, ends = Interval(low, high), np.empty((2, self.k, self.listing.inputs))
-        if not turned(self.X, held, some, longest, *ends):
-            found = matvec(taken(self.X, held).T, some, longest=longest)
-            ends[0], ends[1] = found.lo.T, found.hi.T
-        return Interval(*ends.reshape(2, -1))
+        some = Interval(low, high)
+        found = turned(self.X, held, some, longest)
+        if found is None:
+            by_inputs = matvec(taken(self.X, held).T, some, longest=longest)
+            found = Interval(by_inputs.lo.T, by_inputs.hi.T)
+        return Interval(found.lo.ravel(), found.hi.ravel())
 
     def offsets(self, samples: Ints, labels: Ints) -> Floats:
         """o of cuts of these samples and labels."""

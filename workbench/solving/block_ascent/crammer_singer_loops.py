@@ -52,7 +52,7 @@ def shuffled(order, count, seed):
 def sweeping(at_once):
     """The sweep of lanes that visit so many samples at a time.
 
-    A constant of the compiled loop: with one sample at a time, its visits take nine tenths of the time.
+    The number is a constant of the compiled loop, whose visits of one sample at a time are faster for that.
     """
 
     def sweep(listing, order, count, prices, curvature, weights, exchange, gate, k, number, lane):
