@@ -145,6 +145,9 @@ def test_weights_that_stay_when_the_budget_doubles_disagree():
     answers = [(float(k), 1.2 * best) for k in (10, 20, 40, 80, 160)]
     assert crosscheck(answers[:4], solution).verdict == DISAGREES
     assert crosscheck([Report(*each) for each in answers], solution).verdict == DISAGREES
+    for every in ([1, 2, 3], [1, 2, 4], [1, 3], [10, 19, 40], [2, 3, 6]):  # passes of one run
+        assert crosscheck([(float(k), 1.2 * best) for k in every], solution).verdict == NOT_CONVERGED
+    assert crosscheck([(float(k), 1.2 * best) for k in (2, 4, 9)], solution).verdict == DISAGREES
     judged = crosscheck(answers, solution)
     assert (judged.verdict, judged.rule) == (NOT_CONVERGED, "settled")
     assert "the same from pass 10 to pass 160; `judge` the learner" in judged.reason

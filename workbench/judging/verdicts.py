@@ -36,12 +36,12 @@ a wrong limit is `not converged` until its weights are close to that limit.
 
 A solver that learns from its mistakes, a learner of a state beside its weights, and a learner of hidden states have no
 optimum to reach: see judging/mistakes.py, judging/alternations.py (`Stateful` formulations) and judging/stationary.py
-(`Completing` ones). A single θ has no history,
-so a θ above the tolerance is `not converged` whatever its excess is. To get another verdict, pass the answers under
-growing budgets, [(passes, θ), …]: two to four that are the same have ended. A history that a user gives accuses nobody
-else, for nobody can go on with it. Of the judge's own two to four answers, settled means that e changed by less than
-1 % while the budget at least doubled, and the weights rest, too: a slow learner's first passes change e by as little.
-Of a long history at most GRADED checkpoints are used (judging/settling.py, `chosen`).
+(`Completing` ones). A single θ has no history, so a θ above the tolerance is `not converged` whatever its excess is. To
+get another verdict, pass the answers under growing budgets, [(passes, θ), …]: two to four that are the same have ended
+(`budgets`). A history that a user gives accuses nobody else, for nobody can go on with it. Of the judge's own two to
+four answers, settled means that e changed by less than 1 % while the budget at least doubled, and the weights rest,
+too: a slow learner's first passes change e by as little. Of a long history
+at most GRADED checkpoints are used (judging/settling.py, `chosen`).
 """
 
 from __future__ import annotations
@@ -317,7 +317,7 @@ class Hearing:
             told += ", but so they were for as long before, and went on"
             return self.verdict(NOT_CONVERGED, "history", self.far, f"{told}: run it longer")
         self.evidence |= {"ended": float(since), "limit": float(self.excesses[-1])}
-        if self.alone or (self.bare and len(self.passes) >= FITTED):  # of a learner at work, the best so far stay, too
+        if self.alone or (self.bare and not budgets(self.passes)):  # of a learner at work, the best so far stay, too
             return self.verdict(NOT_CONVERGED, "settled", f"{self.far}, and {told}", RATES if self.alone else AT_WORK)
         self.needed = np.inf
         return self.verdict(DISAGREES, "ended", f"{self.far}, and it stops by itself there: {told}")
@@ -394,6 +394,11 @@ class Hearing:
         else:
             told = f"{settled}, {about}, but clean runs of ours settle {found.end / size:.1e} above it, too"
         return self.verdict(NOT_CONVERGED, "settled", told, "run it longer")
+
+
+def budgets(passes: Floats) -> bool:
+    """Whether a user's passes are those of two to four fits, each with twice the passes or more, and not of one run."""
+    return len(passes) < FITTED and passes[0] > 1 and bool((passes[1:] >= 2 * passes[:-1]).all())
 
 
 def history(learned: Answers, blocks: Blocks | None = None) -> list[Report]:
