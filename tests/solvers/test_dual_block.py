@@ -170,7 +170,8 @@ def test_room_is_made_in_the_midst_of_a_sweep():
             n, most = 12, 2 * state.most
             small = _pool.empty_pool(n, problem.width, 2, n + 1, most + 1, n + 2)
             assert tools.repack(
-                *(tools.slope_into, tools.insert, tools.data, 0, 1.0, 1, state.pool, small, state.desk, state.extras),
+                *(tools.slope_into, tools.insert, tools.moved_in, tools.data, 0, 1.0, 1, state.pool, small, state.desk),
+                state.extras,
                 state.point.theta,
             )
             state.pool = small

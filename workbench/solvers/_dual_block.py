@@ -10,6 +10,7 @@ import numpy as np
 
 LONGEST = 1e3  # lengths of u and v in a plane step; a longer one would magnify their rounding errors
 DRIFT = 1e-14  # relative; weights that miss their price by more are rescaled: plane steps magnify what they miss
+MOMENTS = 8  # of a pass at which θ enters the mean
 LEAST = 1e-13  # by how much of its own size D has to rise in the plane: less may be rounding
 
 
@@ -85,11 +86,12 @@ def sweep(
                 weight[minus] = 0.0
             weight[plus] += move
             desk.met[3] += move * (rise - curve * move / 2.0)
+            fall = move / curvature
             for a in range(m):
                 other = row[member[i, a]]
                 gained = product[row[plus] + a] if a < high else product[other + high]
                 lost = product[row[minus] + a] if a < low else product[other + low]
-                height[a] -= move * (gained - lost) / curvature
+                height[a] -= fall * (gained - lost)
         for a in range(m):
             r = member[i, a]
             change[a] = weight[r] - start[a]
@@ -128,13 +130,15 @@ def turn(
     """One pass in orders[0], then cached sweeps in the others while D rises as fast as in all of this turn; 1 if done.
 
     A pass takes as long as `worth` cached sweeps. 0 says that the pool has no room for the next cut, 2 that
-    mark[4] visits are made; mark (5,) then tells where to go on: the sweep, the visit, the gap of the pass, the rise of
-    D before this sweep. A step in the plane follows every sweep, but where θ is longer than the pool only the last one.
+    mark[4] visits are made; mark (6,) then tells where to go on: the sweep, the visit, the gap of the pass, the rise of
+    D before this sweep, and the moments that point.total adds up. These are MOMENTS in the pass and the ends of sweeps.
+    A step in the plane follows every sweep. Where θ is longer than the pool, only the last sweep has either.
     """
-    met, theta, fresh, most = desk.met, point.theta, True, int(mark[4])
+    met, theta, fresh, most, total = desk.met, point.theta, True, int(mark[4]), point.total
+    left = most
     while int(mark[0]) < len(orders):
         number, visit = int(mark[0]), int(mark[1])
-        asking = number == 0
+        asking, short = number == 0, len(theta) <= len(pool.index)
         if visit == 0:
             if fresh:
                 plain = len(theta) - len(extras.push)
@@ -144,15 +148,24 @@ def turn(
                     point.before[j] = theta[j] if j < plain else extras.push[j - plain]
             met[0], met[3] = 0.0, 0.0
             if asking:
-                met[1], met[2], mark[3] = 0.0, -np.inf, 0.0
-        order = orders[number, visit : visit + most]
+                met[1], met[2], mark[3], mark[5] = 0.0, -np.inf, 0.0, 0.0
+                total[:] = 0.0
+        piece = min(left, orders.shape[1] // MOMENTS + 1) if asking and short else left
+        order = orders[number, visit : visit + piece]
         done = sweep(
             argmax_into, slope_into, parts_into, insert, place_of, asked, data, order, asking, steps, settled,
             prices, curvature, pool, desk, extras, theta,
         )  # fmt: skip
         if visit + done < orders.shape[1]:
-            mark[1] += done
-            return 0 if done < len(order) else 2
+            mark[1], left = mark[1] + done, left - done
+            if done < len(order):
+                return 0
+            if left == 0:
+                return 2
+            mark[5] += 1.0
+            total += theta
+            continue
+        left = most
         if len(extras.simplex) > 0:
             retie(projected, extras)
         if asking:
@@ -169,6 +182,9 @@ def turn(
             if not fresh:
                 plane(proposed, prices, curvature, pool, point, desk, extras)
                 fresh = True
+        if fresh:
+            mark[5] += 1.0
+            total += theta
         mark[0], mark[1] = len(orders) if last else number + 1, 0.0
     return 1
 
@@ -275,9 +291,10 @@ def proposed(prices, curvature, a, c, pool, desk, plain, tried):
                 if change[k] != 0.0:
                     if parent[r] >= 0:
                         change[parent[r]] += change[k]
+                    shift = change[k] / curvature
                     for z in range(first[r], last[r]):
                         if index[z] < plain:
-                            tried[index[z]] -= change[k] * value[z] / curvature
+                            tried[index[z]] -= shift * value[z]
                         else:
                             tried[index[z]] += change[k] * value[z]
         for k in range(m):
@@ -286,43 +303,51 @@ def proposed(prices, curvature, a, c, pool, desk, plain, tried):
     return rise
 
 
-def repack(slope_into, insert, data, patience, curvature, same, old, new, desk, extras, theta):
+def repack(slope_into, insert, moved_in, data, patience, curvature, same, old, new, desk, extras, theta):
     """Copy each sample's first cut, those with weight, and those idle for at most `patience` visits; 1 if they fit.
 
-    θ is computed anew, free of the rounding errors of its many moves.
+    θ is computed anew, free of the rounding errors of its many moves. A cut whose parent stays is nearest to it still,
+    and moves as it is.
     same : 1 if inner products are what they were, 0 if the extra entries weigh in them otherwise by now
     """
     push, plain = extras.push, len(theta) - len(extras.push)
     kept, known = np.zeros(old.member.shape[1], np.int64), desk.height
+    now = np.zeros(old.member.shape[1], np.int64)  # where a cut stands, −1 if it is gone
     for j in range(len(theta)):
         theta[j] = 0.0
     for j in range(len(push)):
         push[j] = 0.0
     for i in range(len(old.count)):
         for a in range(old.count[i]):
-            r = old.member[i, a]
+            r, now[a] = old.member[i, a], -1
             if a == 0 or old.weight[r] > 0.0 or old.idle[r] <= patience:
-                m = new.count[i]
+                m, above = new.count[i], old.parent[r]
                 if same == 1 and m < len(known):
                     kept[m] = a
                     for b in range(m + 1):
                         known[b] = old.product[old.row[r] + kept[b]]
-                place = insert(slope_into, data, i, old.witness[r], new, desk, known[: same * (m + 1)])
+                above = now[above] if above >= 0 else -1
+                if same == 1 and m < len(known) and (above >= 0 or old.parent[r] < 0):
+                    place = moved_in(old, r, above, i, new, known)
+                else:
+                    place = insert(slope_into, data, i, old.witness[r], new, desk, known[: same * (m + 1)])
                 if place < 0:
                     return 0
-                s = new.member[i, place]
+                s, now[a] = new.member[i, place], place
                 new.offset[s], new.weight[s], new.idle[s] = old.offset[r], old.weight[r], old.idle[r]
                 desk.change[place] = old.weight[r]
         for a in range(new.count[i] - 1, -1, -1):
-            r = new.member[i, a]
-            if new.parent[r] >= 0:
-                desk.change[new.parent[r]] += desk.change[a]
-            for k in range(new.first[r], new.last[r]):
-                j = new.index[k]
-                if j < plain:
-                    theta[j] -= desk.change[a] * new.value[k] / curvature
-                else:
-                    push[j - plain] += desk.change[a] * new.value[k]
+            r, change = new.member[i, a], desk.change[a]
+            if change != 0.0:
+                if new.parent[r] >= 0:
+                    desk.change[new.parent[r]] += change
+                step = change / curvature
+                for k in range(new.first[r], new.last[r]):
+                    j = new.index[k]
+                    if j < plain:
+                        theta[j] -= step * new.value[k]
+                    else:
+                        push[j - plain] += change * new.value[k]
     for j in range(len(push)):
         theta[plain + j] = max((extras.pull[j] - push[j]) / extras.metric[j], extras.floor[j])
     return 1

@@ -61,9 +61,11 @@ class Point(NamedTuple):
     """θ (p,) of the weights β; `before`, `step`, `trial` are the θ of the pool's arrays of these names.
 
     Where θ has extra entries, these three hold their push d in place of θ.
+    total : (p,) the sum of θ at moments of the last pass and its cached sweeps
     """
 
     theta: Floats
+    total: Floats
     before: Floats
     step: Floats
     trial: Floats
@@ -186,6 +188,28 @@ def insert(slope_into, data, i, witness, pool, desk, known):
     pool.idle[r], pool.weight[r] = 0, 0.0
     used[0], used[1], used[2] = r + 1, end, base + m + 1
     member[i, m], count[i] = r, m + 1
+    return m
+
+
+def moved_in(old, r, above, i, pool, known):
+    """Append cut r of the pool `old`, whose parent is sample i's cut `above` by now, as `insert` does, but as it is.
+
+    known : (m + 1,) inner products with the sample's m cuts and with itself
+    """
+    used, first, last = pool.used, old.first[r], old.last[r]
+    m, s, start, base = pool.count[i], used[0], used[1], used[2]
+    end = start + last - first
+    if m == pool.member.shape[1] or s == len(pool.row) or end > len(pool.index) or base + m + 1 > len(pool.product):
+        return -1
+    for k in range(first, last):
+        pool.index[start + k - first], pool.value[start + k - first] = old.index[k], old.value[k]
+    for a in range(m + 1):
+        pool.product[base + a] = known[a]
+    for t in range(old.witness.shape[1]):
+        pool.witness[s, t] = old.witness[r, t]
+    pool.parent[s], pool.first[s], pool.last[s], pool.row[s] = above, start, end, base
+    used[0], used[1], used[2] = s + 1, end, base + m + 1
+    pool.member[i, m], pool.count[i] = s, m + 1
     return m
 
 

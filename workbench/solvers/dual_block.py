@@ -64,6 +64,7 @@ class State:
 
     base : what θ has besides −Σ_r β_r a_r/μ: the cuts of other machines (solving/shards.py)
     piece : visits of a pass or a cached sweep between two looks at the clock
+    moments : of the last pass and its cached sweeps, whose θ point.total adds up
     """
 
     curvature: float
@@ -77,6 +78,7 @@ class State:
     gap: float = np.inf  # that the visits of the last pass met
     base: Floats | float = 0.0
     piece: int = 0
+    moments: float = 0.0
 
 
 class Loops(NamedTuple):
@@ -87,6 +89,7 @@ class Loops(NamedTuple):
     parts_into: Callable[..., int]
     data: tuple[Any, ...]
     insert: Callable[..., int]
+    moved_in: Callable[..., int]
     place_of: Callable[..., int]
     asked: Callable[..., float]
     sweep: Callable[..., int]
@@ -170,17 +173,17 @@ class DualBlock(Solver):
         """Visit the samples of `order`, one pass at a time; when `late`, the pass ends where it is, its gap unknown."""
         everyone = np.flatnonzero(prices)
         for piece in np.split(order, range(len(everyone), len(order), len(everyone))):
+            if state.passes and state.passes % self.period == 0:
+                moved(tools, state, self.patience)
             again = [state.rng.permutation(everyone[: len(piece)]) for _ in range(self.sweeps)]
             self.turn(tools, prices, state, np.array([piece, *again]), late)
             state.passes += 1
-            if state.passes % self.period == 0:
-                moved(tools, state, self.patience)
 
     def turn(self, tools: Loops, prices: Floats, state: State, orders: Ints, late: Late = never) -> None:
         """One pass and its cached sweeps; `late` is asked PIECES times in each, less often if these are short."""
         n = orders.shape[1]
         state.piece = state.piece or n // PIECES + 1
-        mark = np.array([0.0, 0.0, np.inf, 0.0, n if late is never else state.piece])
+        mark = np.array([0.0, 0.0, np.inf, 0.0, n if late is never else state.piece, 0.0])
         while True:
             began = time.perf_counter()
             constants = self.worth, self.steps, self.settled, prices, state.curvature
@@ -194,7 +197,7 @@ class DualBlock(Solver):
                 grown(state)
             elif late is not never and time.perf_counter() - began < BRIEF:
                 mark[4] = state.piece = min(2 * state.piece, n)
-        state.gap = float(mark[2])
+        state.gap, state.moments = float(mark[2]), float(mark[5])
 
 
 BRISK = DualBlock(worth=5.0, settled=0.3, patience=2, period=5)  # the passes that `solve` makes
@@ -209,7 +212,7 @@ def begun(oracle: Any, truth: Ints, prices: Floats, curvature: float, seed: int)
     pool.used[:] = m, 0, m
     pool.count[samples], pool.member[samples, 0], pool.row[:m] = 1, np.arange(m), np.arange(m)
     pool.witness[:m], pool.parent[:m], pool.weight[:m] = truth[samples], -1, prices[samples]
-    point = Point(*np.zeros((4, oracle.dim)))
+    point = Point(*np.zeros((5, oracle.dim)))
     desk = _pool.desk(oracle.dim, oracle.width, most, 8, np.zeros(0), kernel.parts)
     return State(curvature, pool, point, desk, most, np.random.default_rng(seed), _extras.none())
 
@@ -305,6 +308,12 @@ class CachedBlocks:
         """θ of now."""
         return self.method.report(self.state)[self.place]
 
+    @property
+    def mean(self) -> Floats:
+        """The mean of θ over moments of the last pass; θ if there were none."""
+        state = self.state
+        return state.point.total[self.place] / state.moments if state.moments else self.theta
+
     def duals(self) -> tuple[Ints, Ints, Floats]:
         """(samples, witnesses, weights μ = p α) of the cuts with weight."""
         return self.method.duals(self.state)
@@ -354,7 +363,7 @@ def moved(tools: Loops, state: State, patience: int, same: bool = True) -> None:
     while True:
         new = roomier(state, factor)
         place = state.curvature, int(same), old, new, state.desk, state.extras, state.point.theta
-        if tools.repack(tools.slope_into, tools.insert, tools.data, patience, *place):
+        if tools.repack(tools.slope_into, tools.insert, tools.moved_in, tools.data, patience, *place):
             break
         factor *= 2
     state.pool = new
@@ -388,7 +397,7 @@ def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Lo
     slope, parts = kernel.slope_into, kernel.parts_into or _pool.whole
     assert slope is not None  # as `misfit`, or who chose the master, made sure
     if not compiled:
-        search = _pool.insert, _pool.place_of, _pool.asked
+        search = _pool.insert, _pool.moved_in, _pool.place_of, _pool.asked
         own = loops.sweep, loops.proposed, loops.plane, loops.repack, loops.turn
         plain = *search, *own, _extras.retie, projected, loops.risk
         return Loops(kernel.argmax_into, slope, parts, kernel.data, *plain)
@@ -397,6 +406,7 @@ def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Lo
     slope, parts = kernel.slope_into or slope, kernel.parts_into or parts  # compiled
     pool, desk, point, mu = state.pool, state.desk, state.point, state.curvature
     insert = build(_pool.insert, (slope, data, i, desk.answer, pool, desk, prices), "int64")
+    moved_in = build(_pool.moved_in, (pool, 1, 1, i, pool, prices), "int64")
     order, extras = np.empty(1, np.int64), state.extras
     place_of = build(_pool.place_of, (desk.answer, i, pool), "int64")
     asked = build(_pool.asked, (argmax, slope, parts, insert, place_of, data, i, point.theta, pool, desk))
@@ -405,14 +415,15 @@ def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Lo
     sweep = build(loops.sweep, (*functions, data, order, True, 1, 0.1, prices, mu, *place), "int64")
     proposed = build(loops.proposed, (prices, mu, 0.1, 0.1, pool, desk, 1, point.trial))
     plane = build(loops.plane, (proposed, prices, mu, pool, point, desk, extras), "int64")
-    repack = build(loops.repack, (slope, insert, data, 1, mu, 1, pool, pool, desk, extras, point.theta), "int64")
+    filled = 1, mu, 1, pool, pool, desk, extras, point.theta
+    repack = build(loops.repack, (slope, insert, moved_in, data, *filled), "int64")
     onto = build(projection(state.extras.simplex), (prices, prices), "floats")
     retie = build(_extras.retie, (onto, extras))
     place = order[None], 0.1, 1, 0.1, prices, mu, pool, point, desk, extras, prices
     turn = build(loops.turn, (*functions, sweep, proposed, plane, retie, onto, data, *place), "int64")
     risk = build(loops.risk, (argmax, data, order, prices, point.theta, desk.answer))
     told = asked, sweep, proposed, plane, repack, turn, retie, onto, risk
-    return Loops(argmax, slope, parts, data, insert, place_of, *told)
+    return Loops(argmax, slope, parts, data, insert, moved_in, place_of, *told)
 
 
 NAMES = {"dual-block": DualBlock}

@@ -252,6 +252,11 @@ class ShardAscent:
         """No price has to be raised."""
         return False
 
+    @property
+    def mean(self) -> Floats:
+        """θ of now."""
+        return self.theta
+
     def at(self, weights: Floats) -> Floats:
         """θ = −Σ β_r a_r/μ."""
         return -(self.cuts.slopes.T @ weights) / self.curvature

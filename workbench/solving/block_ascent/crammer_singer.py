@@ -196,6 +196,11 @@ class CrammerSinger:
             self.found = best[:, : self.listing.scale.shape[1]].T.flatten()
         return self.found
 
+    @property
+    def mean(self) -> Floats:
+        """`theta`, among which means are already."""
+        return self.theta
+
     def duals(self) -> tuple[Ints, Ints, Floats]:
         """(samples, witnesses, weights μ = p α) of the cuts with weight."""
         beta = self.beta

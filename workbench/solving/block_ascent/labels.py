@@ -388,6 +388,11 @@ class LabelBlocks:
         """θ of now."""
         return np.concatenate([self.state.W.T.ravel(), self.extras.x])
 
+    @property
+    def mean(self) -> Floats:
+        """θ of now."""
+        return self.theta
+
     def duals(self) -> tuple[Ints, Ints, Floats]:
         """(samples, witnesses, weights μ = p α) of the cuts with weight."""
         samples, labels = np.nonzero(self.state.beta)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench.solvers._dual_block import LEAST, LONGEST
+from workbench.solvers._dual_block import LEAST, LONGEST, MOMENTS
 
 # Where a lane goes on: the sweep, its round, the visits of this round, whether the sweep has begun, its rise of D, the
-# rise of the sweeps before it, the gap that the pass met, and the half of the table that comes next.
-SWEEP, ROUND, VISITS, BEGUN, RISE, TOTAL, MET, NEXT = range(8)
+# rise of the sweeps before it, the gap that the pass met, the half of the table that comes next, and the moments that
+# point.total adds up.
+SWEEP, ROUND, VISITS, BEGUN, RISE, TOTAL, MET, NEXT, MOMENT = range(9)
 APART = 24  # numbers that hold a lane's mark: three lines of the cache, so that no two lanes write to one line
 EVEN = 0.2  # of what the lanes' rises add up to; a round that raises D by less is taken in part
 
@@ -151,6 +152,8 @@ def cross(
     used, count, member, weight = pool.used, pool.count, pool.member, pool.weight
     before, trial, met = pool.before, pool.trial, desk.met
     lanes, length, left = table.shape[1], orders.shape[1], most
+    first, beyond = len(own) * k // lanes, len(own) * (k + 1) // lanes
+    total = point.total[first:beyond]
     while int(mark[SWEEP]) < len(orders):
         number, half = int(mark[SWEEP]), int(mark[NEXT])
         asking = number == 0
@@ -158,10 +161,10 @@ def cross(
             mark[BEGUN], mark[RISE], met[0] = 1.0, 0.0, 0.0
             for r in range(used[0]):
                 before[r] = weight[r]
-            for j in range(len(own) * k // lanes, len(own) * (k + 1) // lanes):
-                point.before[j] = own[j]
+            point.before[first:beyond] = own[first:beyond]
             if asking:
-                met[1], met[2], mark[TOTAL] = 0.0, -np.inf, 0.0
+                met[1], met[2], mark[TOTAL], mark[MOMENT] = 0.0, -np.inf, 0.0, 0.0
+                total[:] = 0.0
         start, stop = length * int(mark[ROUND]) // rounds + int(mark[VISITS]), length * (int(mark[ROUND]) + 1) // rounds
         order, known, mine = orders[number, start:stop], used[0], table[half, k]
         for j in range(len(own)):
@@ -201,6 +204,9 @@ def cross(
         mark[ROUND] += 1.0
         mark[VISITS], left = 0.0, left - 1
         if int(mark[ROUND]) < rounds:
+            if asking and int(mark[ROUND]) % (rounds // MOMENTS + 1) == 0:
+                mark[MOMENT] += 1.0
+                total += own[first:beyond]
             if left <= 0:
                 return 2
             continue
@@ -208,6 +214,8 @@ def cross(
             mark[MET] = met[0]
         if stepped(proposed, meet, gate, k, prices, curvature, pool, point, desk, table[0], own, sums) == 0:
             return -1
+        mark[MOMENT] += 1.0
+        total += own[first:beyond]
         rise = mark[RISE] + met[3]
         mark[TOTAL] += rise
         last = not asking and rise * (worth + number) < mark[TOTAL]

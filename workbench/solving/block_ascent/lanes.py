@@ -86,7 +86,7 @@ class Lanes:
         self.prices, self.samples, self.curvature = prices, np.flatnonzero(prices), curvature
         count = min(threads, len(self.samples))
         self.lanes = [self.lane(oracle, truth, self.samples[k::count].copy()) for k in range(count)]
-        self.point = Point(*np.zeros((4, oracle.dim)))
+        self.point = Point(*np.zeros((5, oracle.dim)))
         self.table, self.told = np.zeros((2, count, oracle.dim)), np.zeros((2, count, 2))
         self.sums, kernel = np.zeros((count, 9)), oracle.kernel(arranged=True)
         self.place = slice(None) if kernel.place is None else kernel.place
@@ -105,6 +105,8 @@ class Lanes:
 
     def advance(self, late: Late = never) -> None:
         """A pass over the oracle, and cached sweeps while D rises as fast as since the pass began."""
+        if self.passes and self.passes % self.method.period == 0:
+            self.repack(self.method.patience)
         sweeps, piece = range(self.method.sweeps + 1), self.piece if late is not never else self.rounds * 100
         orders = [np.array([self.rng.permutation(each.samples) for _ in sweeps]) for each in self.lanes]
         for each in self.lanes:
@@ -124,8 +126,6 @@ class Lanes:
         self.gap = sum(float(each.mark[lane_loops.MET]) for each in self.lanes) if whole else np.inf
         self.risk, self.peak = sum(float(each[1]) for each in met), max(float(each[2]) for each in met)
         self.passes += 1
-        if self.passes % self.method.period == 0:
-            self.repack(self.method.patience)
 
     def crossed(self, orders: list[Ints], piece: int) -> int:
         """What the lanes' threads say; the first lane's thread is this one."""
@@ -216,6 +216,12 @@ class Lanes:
     def theta(self) -> Floats:
         """θ of now."""
         return self.lanes[0].own[self.place]
+
+    @property
+    def mean(self) -> Floats:
+        """The mean of θ over moments of the last pass; θ if there were none."""
+        moments = self.lanes[0].mark[lane_loops.MOMENT]
+        return self.point.total[self.place] / moments if moments else self.theta
 
     def duals(self) -> tuple[Ints, Ints, Floats]:
         """(samples, witnesses, weights μ = p α) of the cuts with weight."""

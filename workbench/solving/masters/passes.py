@@ -51,7 +51,8 @@ FLOOR = 0.5  # of the gap asked for: at an estimate below this share both bounds
 FIRST = 10.0  # the first price of a hard constraint, in units of the largest weight that one sample alone would take
 RAISE = 10.0  # by which such prices grow, at most RAISES times
 RAISES = 8
-EARLY = 1.5  # times the asked gap: an ascent that tells F is asked from there on, since estimates swing by half
+LAST = 12  # the last of so many parts of the passes counts most in their mean
+EARLY = 2.0  # times the asked gap: an ascent that tells F is asked from there on, since means are better
 HOPE = 0.95  # of the estimate to which the asked gap corresponds, as the last certified gap to its own estimate
 
 
@@ -86,6 +87,11 @@ class PassMethod(Protocol):
 
     @property
     def theta(self) -> Floats: ...
+
+    @property
+    def mean(self) -> Floats:
+        """The mean of θ over moments of the last pass, or θ of now."""
+        ...
 
     def duals(self) -> tuple[Ints, Ints, Floats]:
         """Samples, witnesses and weights of the cuts with weight."""
@@ -332,11 +338,12 @@ def looks(ascent: PassMethod) -> tuple[int, int]:
 
 
 def averaged(mean: Floats, ascent: PassMethod, begun: int = 0) -> Floats:
-    """θ̄ + 8(θ − θ̄)/(k + 7) after pass k since `begun`: the last eighth counts most, for single passes swing about it.
+    """θ̄ + LAST (m − θ̄)/(k + LAST − 1) after pass k since `begun`, m the pass's own mean.
 
-    An ascent that knows F averages by itself.
+    Single passes swing about θ̄, in which the last of LAST parts of the passes counts most. An ascent that knows F
+    averages by itself.
     """
-    return mean + (ascent.theta - mean) * (8 / (ascent.passes - begun + 7))
+    return mean + (ascent.mean - mean) * (LAST / (ascent.passes - begun + LAST - 1))
 
 
 def estimated(ascent: PassMethod, bounds: Bounds) -> float:
