@@ -398,7 +398,7 @@ def test_it_is_sure_of_a_multiple_if_half_of_it_fits_worse(most, least_risk):
     assert verdict(1.0, [meant._replace(risk=1.001 * least_risk)]).confident
     found = verdict(1.0, [meant._replace(risk=least_risk)])
     assert not found.confident
-    assert found.sentence.endswith("from the one asked for, and half of that λ fits as well.")
+    assert found.sentence.endswith("above the one asked for, and half of that λ fits as well.")
     assert verdict(1.0, [fit(most)._replace(risk=0.0)]).confident, "what is no multiple"
 
 

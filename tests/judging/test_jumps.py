@@ -25,9 +25,9 @@ def iris():
     return wb.solve(wb.SoftMargin(0.01), wb.Multiclass(X, y), gap=1e-9)
 
 
-@pytest.mark.parametrize(("passes", "seed"), [(10, 13), (55, 23)])
+@pytest.mark.parametrize(("passes", "seed"), [(10, 25), (55, 3)])
 def test_a_sound_run_that_ends_on_a_jump_is_not_accused(passes, seed):
-    """Both were accused: their last excess is four and fifty times the least before it."""
+    """Their last excess is 14 and 270 times the least before it; runs like these were accused."""
     solution = iris()
     trace = run(DualBlock(), solution.formulation, solution.problem, passes, rng=seed)
     judged = crosscheck(trace, solution)

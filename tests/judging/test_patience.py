@@ -140,7 +140,8 @@ def tries_of(*histories, took=0.01):
         said(DISAGREES if rule == "settled" else NOT_CONVERGED, rule, excess, 100.0 * FURTHER**k)
         for k, (excess, rule) in enumerate(pairs)
     ]
-    return [Try([], verdict, took) for verdict in verdicts]
+    rest = np.zeros(1)
+    return [Try([Report(verdict.evidence["passes"], rest)], verdict, took) for verdict in verdicts]
 
 
 def rulings(tries):
@@ -548,7 +549,7 @@ def test_a_learner_that_has_ended_is_asked_once_more_and_accused(monkeypatch):
     found = wb.judge(learner, reference(), passes=40, audit=False)
     assert (found.verdict, found.rule) == (DISAGREES, "ended")
     assert max(learner.asked) == FURTHER**3 * 40  # three times, for that is cheap
-    assert "its weights are the same from pass 2 to pass 40; after 160 passes" in found.reason
+    assert "its weights are the same from pass 2 to pass 40; after 2560 passes" in found.reason
     assert found.excess == pytest.approx(found.absolute / reference().upper, rel=1e-6)
     assert [passes for passes, _ in found.history] == sorted(passes for passes, _ in found.history)
 

@@ -13,7 +13,8 @@ accuses nobody:
 
     the learner had ended, and moved on (`moved_on`)        no accusation; no more passes
     each ends lower and moves farther than the one before   no accusation; the next is made
-        (`under_way`)
+        (`under_way`), or the last three go straight on
+        (`straight`)
     two histories that do not decide (`decides`)            nothing stands; the third is made
     two that do                                             their verdict
     three or more, the shorter ones accused                 the same verdict, unless the learner has left its place
@@ -59,7 +60,7 @@ import numpy as np
 
 from workbench.judging.reference import Reference
 from workbench.judging.reports import Report
-from workbench.judging.settling import FALL, LITTLE, MOST, frozen, went_on
+from workbench.judging.settling import FALL, LITTLE, MOST, frozen, straight, went_on
 from workbench.judging.verdicts import standing
 from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict, far
 
@@ -102,7 +103,7 @@ def ruling(tries: list[Try], reference: Reference, tolerance: float, shorter: Ve
     first, before, last = (each.verdict for each in (tries[0], *tries[-2:]))
     if moved_on(*tries[-2:]):
         return Ruling(given_longer(first, not_accused(last)))
-    if under_way(tries[-LONGEST:]):
+    if under_way(tries[-LONGEST:]) or goes_on(tries[-3:]):
         return Ruling(given_longer(first, not_accused(last)), len(tries) < LONGEST or confirmable(tries))
     if len(tries) == 2:
         if not decides(first, last, tries[1].took):
@@ -111,7 +112,7 @@ def ruling(tries: list[Try], reference: Reference, tolerance: float, shorter: Ve
         return Ruling(told, works_on(*tries) or (by_history(told) and confirmable(tries)))
     open_yet = "excused" in last.evidence or any(map(works_on, tries[-3:], tries[-2:]))
     if shorter and by_history(shorter) and not open_yet:
-        told = given_longer(first, not_accused(last)) if leaves(first, before, last) else shorter
+        told = given_longer(first, not_accused(last)) if leaves(first, before, last) else confirmed(shorter, last)
         return Ruling(told, by_history(told) and confirmable(tries))
     stuck = unmoved(first, before, last) or stopped(*tries[-2:])
     stuck |= len(tries) >= LONGEST and risen(first, last)
@@ -220,6 +221,14 @@ def leaves(first: Verdict, before: Verdict, last: Verdict) -> bool:
     return last.verdict == AGREES or last.absolute * FALL <= min(first.absolute, before.absolute)
 
 
+def confirmed(accused: Verdict, last: Verdict) -> Verdict:
+    """The accusation, with what the last history left."""
+    passes = last.evidence["passes"]
+    evidence = accused.evidence | {"further_passes": passes, "further_excess": last.excess}
+    said = f"{accused.fact}; after {passes:g} passes it is {last.excess:.1e} above."
+    return replace(accused, reason=said, evidence=evidence)
+
+
 def stops_short(first: Verdict, last: Verdict) -> Verdict:
     """The verdict on a learner whose steps go down F and freeze (judging/settling.py, `frozen`)."""
     told = fact_of_longer(last)
@@ -253,6 +262,13 @@ def under_way(tries: list[Try]) -> bool:
     """
     ends = [(each.verdict.absolute, each.verdict.evidence.get("roaming", np.nan)) for each in tries]
     return all(low < high and far >= STRIDE * near for (high, near), (low, far) in itertools.pairwise(ends))
+
+
+def goes_on(tries: list[Try]) -> bool:
+    """Whether three histories end lower and lower, and the weights go straight on between their ends."""
+    excesses = [each.verdict.absolute for each in tries]
+    falls = len(tries) == 3 and excesses[0] > excesses[1] > excesses[2]
+    return falls and straight(*(each.reports[-1].theta for each in tries))
 
 
 def slackens(verdict: Verdict) -> bool:

@@ -1,6 +1,6 @@
 """What a history says about its limit: ended, settled, standing still, or on its way to the optimum.
 
-A history is (passes t, weights θ_t) with excesses e_t = F(θ_t) − L. Eight questions are asked of its last part:
+A history is (passes t, weights θ_t) with excesses e_t = F(θ_t) − L. Nine questions are asked of its last part:
 
     ended      from half of the passes on, the weights are the same to rounding: the learner has stopped
     settled    of the curves e∞ + c·t^−p fitted to the last checkpoints, the best has e∞ ≥ e/2, and curves that end
@@ -8,6 +8,7 @@ A history is (passes t, weights θ_t) with excesses e_t = F(θ_t) − L. Eight q
                one of them is left out
     went on    of a history and a longer one: the longer one goes through the last weights of the other, and moves
     frozen     with T, 4T and 16T passes the gains towards θ* shrink so fast that their sum stops short of it
+    straight   with T, 4T and 16T passes e falls, and the second move has nearly the direction and length of the first
     pauses     earlier on, the weights were the same while the passes doubled, too, and moved afterwards
     downhill   where F has a gradient: the last steps are those of steepest descent of F, up to their lengths
     stands     in eight times the passes no checkpoint divided e by FALL, or in four times the passes none divided e by
@@ -23,6 +24,10 @@ gradient steps along a direction of curvature κ ≪ 1/(ηt) have the same lengt
 passes gains twice as much as the one before, q ≈ 2. A learner that settles at another point gains less with every
 doubling, q = 2^−p, and gains by noise change their sign. Steps that shrink like 1/t, as AdaGrad's do while its slopes
 do not, gain the same with every doubling, q = 1: the weights go like log t, and there is no limit that a fit could see.
+
+Steps c/t follow −∇F in the time log t. Where c is small, e falls like t^−ρ with a small ρ, and four times the passes
+move the weights 4^−ρ times as far as the four times before, straight on. What chance throws about turns back, and what
+comes to rest at another optimum, by the usual steps or means, moves half as far each time or less.
 
 One checkpoint is no rest. The excess of a sound dual method jumps: that of `dual-block` on iris at λ = 0.01 is 1.5e-3
 after 32 passes and 6.3e-3 after 55, and its last values over seeds spread over three decades. A history that ends on a
@@ -66,6 +71,8 @@ STRAIGHT = 0.99  # cosine of the angle to steepest descent
 FAINT = 1e-6  # relative change of weights with four times the passes, below which they have not moved
 EQUAL = 1.05  # times the least gain a pass: where steps shrink like t^−0.1, a doubling gains 1.07 times less a pass
 STEADY = 0.9  # 2^−0.15: no fit sees the limit of a slower fall
+KEPT = 0.7  # of a move: 4^−ρ where e falls like t^−ρ with ρ = 1/4; faster falls are seen by a fit
+AHEAD_OF = 0.8  # cosine of the angle between two moves; that of two moves by chance from one point to the next is −1/2
 PACE = 3e-3  # of the way left, by the last doubling: weights that gain less may be at rest
 
 
@@ -178,6 +185,26 @@ def frozen(ends: list[Floats], best: Floats) -> bool:
         return False
     share = last / before
     return share < STEADY**2 and last * share / (1 - share) < AHEAD
+
+
+def straight(one: Floats, four: Floats, sixteen: Floats) -> bool:
+    """Whether the weights with T, 4T and 16T passes go straight on, the second time KEPT times as far or farther.
+
+    Moves of less than FAINT times the weights are none.
+    """
+    first, second = four - one, sixteen - four
+    before, last = float(np.linalg.norm(first)), float(np.linalg.norm(second))
+    moves = last >= KEPT * before > 0 and last > FAINT * float(np.linalg.norm(sixteen))
+    return moves and float(first @ second) >= AHEAD_OF * before * last
+
+
+def went_straight(passes: Floats, thetas: list[Floats], excesses: Floats) -> bool:
+    """`straight` of one history whose excess falls: after a sixteenth and a quarter of its passes, and at its end."""
+    one, four, last = (
+        int(np.searchsorted(passes, passes[-1] / part * (1 + 1e-9), side="right")) - 1 for part in (16, 4, 1)
+    )
+    falls = 0 <= one < four < last and excesses[one] > excesses[four] > excesses[last]
+    return bool(falls) and straight(thetas[one], thetas[four], thetas[last])
 
 
 def went_on(shorter: list[Report], longer: list[Report]) -> bool:

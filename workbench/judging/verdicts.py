@@ -76,6 +76,7 @@ from workbench.judging.settling import (
     roaming,
     settling,
     stands,
+    went_straight,
 )
 from workbench.judging.stationary import stationary
 from workbench.judging.words import (
@@ -170,10 +171,9 @@ def standing(learned: Answers, solution: Certified | Reference, tolerance: float
     """
     reference = reference_of(solution)
     hearing = Hearing(chosen(history(learned)), None, reference, tolerance)
-    thetas = [each.theta for each in hearing.reports]
     late = hearing.excesses[hearing.passes >= hearing.passes[-1] / 4]
     hearing.evidence["limit"] = least(hearing.passes, hearing.excesses)
-    if not np.isfinite(late).all() or on_its_way(hearing.passes, thetas, reference.theta):
+    if not np.isfinite(late).all() or hearing.goes_on:
         return hearing.verdict(NOT_CONVERGED, "history", f"{hearing.far} and has not settled", "run it longer")
     paused = hearing.ended()
     return paused if paused and paused.verdict == NOT_CONVERGED else hearing.stays()
@@ -281,6 +281,14 @@ class Hearing:
         ends = self.contradicted, self.near, self.too_slow, self.infeasible
         return *ends, self.ended, self.single, self.unsettled
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether the weights are on their way to the optimum, or went straight on from T/16 and T/4 of T passes."""
+        thetas = [each.theta for each in self.reports]
+        return on_its_way(self.passes, thetas, self.reference.theta) or went_straight(
+            self.passes, thetas, self.excesses
+        )
+
     def verdict(self, name: str, rule: str, fact: str, rest: str = "") -> Verdict:
         """The verdict with the reason `fact`, or `fact; rest` where something is open or asked for."""
         reason = f"{fact}; {rest}." if rest else f"{fact}."
@@ -346,7 +354,7 @@ class Hearing:
         self.needed = needed(self.passes[-1], self.excess, self.threshold, curve)
         still = curve.settled or stands(self.passes, self.excesses)
         still &= len(self.passes) >= FITTED or not moving(self.reports)
-        if still and not on_its_way(self.passes, [each.theta for each in self.reports], self.reference.theta):
+        if still and not self.goes_on:
             self.settled = curve.settled
             self.evidence["limit"] = curve.limit if curve.settled else least(self.passes, self.excesses)
             return None
@@ -387,7 +395,10 @@ class Hearing:
         if self.excesses[-1] > DIVERGES * limit:  # the limit is the least of late
             about = f"no nearer than {limit / size:.1e} since a quarter of its passes"
         if not found.excuses:
-            clean = f"where clean runs with its budget end {found.end / size:.1e} above it"
+            ends = f"{found.end / size:.1e} above it"
+            clean = f"where clean runs with its budget end {ends}"
+            if found.end > limit:
+                clean = f"where clean runs with its budget go on: the slowest ends {ends}"
             return self.verdict(DISAGREES, "settled", f"{self.far} and stays, {about}, {clean}")
         if not np.isfinite(found.end):
             told = f"{settled}, {about}, but no solver of ours fits to be compared with"

@@ -301,7 +301,8 @@ def verdict(given: float, findings: list[Fit], moved: float = np.inf) -> Explana
         return None
     sure = bool(not (open_to_doubt or far) and min(rival, given) >= WORSE * best.most and given >= CLOSE)
     opening = f"The learner {found.sentence}" if sure else f"Perhaps the learner {found.sentence} (a guess)"
-    told = f"{opening}: its weights are within {best.most:.1e} of that optimum, {given:.1e} from the one asked for"
+    told = f"{opening}: its weights are at most {best.most:.1e} (relative) above that optimum, "
+    told += f"{given:.1e} above the one asked for"
     return Explanation(
         found.name,
         f"{told}, and {'half of that λ' if smaller else 'any larger loss'} fits as well."
