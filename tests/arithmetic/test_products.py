@@ -142,3 +142,20 @@ def test_radii_whose_sum_rounds_down():
 def test_a_matrix_without_columns_has_no_ends():
     found = turned(sparse.csr_array((2, 0)), np.arange(2), Interval(np.ones((2, 3))))
     assert found.shape == (3, 0)
+
+
+@pytest.mark.parametrize("runs", [1, 2, 3])
+def test_threads_that_share_the_columns_of_x_find_the_same_ends(runs):
+    """Runs of the three columns, called one after the other, the last one first."""
+    matrix, held, x = drawn(3)
+    longest, asked = int(np.bincount(matrix.indices, minlength=1).max()), []
+
+    def spread(function, columns):
+        for run in reversed(np.array_split(columns, runs)):
+            asked.append(run.tolist())
+            function(run)
+
+    whole, parts = turned(matrix, held, x), products.turned(matrix, held, x, longest, spread)
+    assert len(asked) == runs
+    assert sorted(column for run in asked for column in run) == [0, 1, 2]
+    assert (parts.lo.tolist(), parts.hi.tolist()) == (whole.lo.tolist(), whole.hi.tolist())

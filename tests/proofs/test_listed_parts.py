@@ -234,7 +234,7 @@ def seen(monkeypatch):
         found.append((matrix.shape, x, longest))
         return matvec(matrix, x, longest=longest)
 
-    def turned(matrix, held, x, longest):
+    def turned(matrix, held, x, longest, spread):
         found.append((longest, held.tolist()))
 
     monkeypatch.setattr(listed, "matvec", told)

@@ -7,9 +7,14 @@ second product; here one radius serves all k entries of a column of M, that of t
 row:
 
     |(Mᵀx)_jy − c_jy| ≤ Σ_i |M_ij| max_y (γ |mid x_iy| + rad x_iy)
+
+Threads share the k columns of x, so that each entry is summed in the same order by any number of threads.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -18,6 +23,8 @@ from workbench.arithmetic.arrays import taken
 from workbench.arithmetic.compiled import available, compiled_function
 from workbench.arithmetic.intervals import SPARE, TINY, Interval, centred, gamma
 from workbench.contracts import Floats, Ints
+
+T = TypeVar("T")
 
 BLOCK = 64  # columns that are turned at a time, so that their sums stay in the nearest cache
 MANY = 300_000  # products from which the compiled loop saves more than it takes to find it
@@ -46,11 +53,14 @@ def product(matrix: sparse.csr_array, held: Ints, x: Floats) -> Floats:
     return sums
 
 
-def scattered(indptr, indices, values, held, x, radius, sums, widths):
-    """sums[j] += M_ij x_i (columns, k) and widths[j] += |M_ij| radius_i (columns,), over the rows i `held`."""
-    k = x.shape[1]
+def scattered(indptr, indices, values, held, x, first, radius, sums, widths):
+    """sums[j] += M_ij x_i (columns, k) and widths[j] += |M_ij| radius_i (columns,), over the rows i `held`.
+
+    Of x, the k columns from `first` on are meant.
+    """
+    k = sums.shape[1]
     for r in range(len(held)):
-        i, row, size = held[r], x[r], radius[r]
+        i, row, size = held[r], x[r, first : first + k], radius[r]
         for j in range(indptr[i], indptr[i + 1]):
             value, found = values[j], sums[indices[j]]
             for y in range(k):
@@ -69,9 +79,12 @@ def ended(sums, widths, wider, least, low, high):
                 high[y, j] = sums[j, y] + width
 
 
-def turned(matrix: sparse.csr_array, held: Ints, x: Interval, longest: int) -> Interval | None:
+def turned(
+    matrix: sparse.csr_array, held: Ints, x: Interval, longest: int, spread: Callable[..., Any] | None = None
+) -> Interval | None:
     """Encloses M[held]ᵀ x, x (rows, k), as an interval (k, columns); `longest` entries of a column of M at most.
 
+    spread : calls a function with runs of an array, side by side
     None where numba is missing, or where the product is small: `matvec` is as fast there.
     """
     k, columns = x.lo.shape[1], matrix.shape[1]
@@ -80,9 +93,20 @@ def turned(matrix: sparse.csr_array, held: Ints, x: Interval, longest: int) -> I
     middle, radius = centred(x)
     count = longest + SPARE
     radius = (gamma(count) * np.abs(middle) + radius).max(axis=1)
-    sums, widths, low, high = np.zeros((columns, k)), np.zeros(columns), *np.empty((2, k, columns))
-    place = matrix.indptr, matrix.indices, matrix.data, held, middle, radius, sums, widths
-    compiled_function(scattered, place, "void")(*place)
-    ends = sums, widths, 1 + 2 * gamma(count), count * TINY, low, high
-    compiled_function(ended, ends, "void")(*ends)
+    low, high = np.empty((2, k, columns))
+
+    def some(labels: Ints) -> None:
+        first, last = int(labels[0]), int(labels[-1]) + 1
+        sums, widths = np.zeros((columns, last - first)), np.zeros(columns)
+        place = matrix.indptr, matrix.indices, matrix.data, held, middle, first, radius, sums, widths
+        compiled_function(scattered, place, "void")(*place)
+        ends = sums, widths, 1 + 2 * gamma(count), count * TINY, low[first:last], high[first:last]
+        compiled_function(ended, ends, "void")(*ends)
+
+    (spread or at_once)(some, np.arange(k))
     return Interval(low, high)
+
+
+def at_once(function: Callable[[Ints], T], array: Ints) -> list[T]:
+    """`function` of the whole array."""
+    return [function(array)]

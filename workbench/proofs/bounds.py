@@ -396,7 +396,7 @@ class Bounds(Both):
             mu = mu * (Interval(self.prices.weights[samples]) / self.total) / mass[samples]
         if self.tables and self.tables.full(len(used)) and not len(self.regularizer.free):
             labels = cuts.witnesses[used, 0]
-            push = self.tables.push(samples, labels, mu)
+            push = self.tables.push(samples, labels, mu, self.spread)
             return (mu * self.tables.offsets(samples, labels)).sum(), push
         slopes, free = taken(cuts.slopes, used), self.regularizer.free
         push = -matvec(slopes.T, mu, self.oracle.slope_error(samples))

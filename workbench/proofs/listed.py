@@ -90,7 +90,7 @@ class Tables:
         """Whether M, of so many cuts, is full enough for its product with X."""
         return self.n * self.k <= FULL * count
 
-    def push(self, samples: Ints, labels: Ints, weights: Interval) -> Interval:
+    def push(self, samples: Ints, labels: Ints, weights: Interval, spread: Spread[None] | None = None) -> Interval:
         """Encloses −Σ_k μ_k a_k (k · p,) of cuts of these samples and labels and of weights μ ≥ 0 (K,)."""
         mass, shape = grouped_sum(weights, samples * self.k + labels, self.n * self.k), (self.n, self.k)
         least, most = mass.lo.reshape(shape), mass.hi.reshape(shape)
@@ -101,7 +101,7 @@ class Tables:
         low, high, places = -most[held], -least[held], (np.arange(len(held)), self.truth[held])
         low[places], high[places] = down(least[held] @ ones * (1 - rounding)), up(sums[held] * (1 + rounding))
         some = Interval(low, high)
-        found = turned(self.X, held, some, longest)
+        found = turned(self.X, held, some, longest, spread)
         if found is None:
             by_inputs = matvec(taken(self.X, held).T, some, longest=longest)
             found = Interval(by_inputs.lo.T, by_inputs.hi.T)
