@@ -530,3 +530,13 @@ def test_off_the_domain_the_objective_asked_for_is_infinitely_far(monkeypatch):
     monkeypatch.setattr(detective, "projection", lambda suspect: iter(["another"]))
     assert as_given(suspect) == np.inf
     assert issubclass(BetterByFar, Exception)
+
+
+@pytest.mark.parametrize(
+    ("most", "moved", "told"), [(1.01e-4, 1e-10, True), (1e-4, 1e-10, False), (1.01e-4, 2e-10, False)]
+)
+def test_who_rests_short_of_the_optimum_that_is_named_may_have_changed_something_else(most, moved, told):
+    found = verdict(1.0, [fit(most, 1.0)], moved)
+    assert found.confident
+    assert ("as they rest short of that optimum, something else may be changed, too." in found.sentence) == told
+    assert "something else" not in verdict(1.0, [fit(most, 0.0), fit(most, 0.0, "rival")], moved).sentence, "a guess"

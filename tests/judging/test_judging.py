@@ -195,7 +195,7 @@ def test_what_yields_without_end_is_judged_by_its_budget(monkeypatch):
 
 def test_of_many_checkpoints_some_are_kept_and_few_graded():
     many = reports_of(((k / 100, [float(k)]) for k in range(5001)), 50)
-    assert KEPT <= len(many) <= 2 * KEPT
+    assert KEPT / 2 <= len(many) <= 2 * KEPT
     assert many[-1].theta[0] == 5000
     assert len(reports_of(({"weights": [1.0], "iterate": [1.0]} for _ in range(3000)), 50)) == 3000
     assert np.all(np.diff([each.passes for each in many]) > 0)

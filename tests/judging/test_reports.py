@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from workbench.judging import reports
-from workbench.judging.reports import BadAnswer, Report, is_checkpoint, report_of, reports_of
+from workbench.judging.reports import BadAnswer, Report, is_checkpoint, report_of, reports_of, thinned
 
 KEPT, ENDLESS = 500, 100_000  # written out, not imported
 W = np.array([1.0, 2.0])
@@ -99,15 +99,29 @@ def test_passes_are_numbers_from_0_on(bad):
 # ── many checkpoints ──────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(("count", "kept"), [(999, 999), (1000, 500), (1001, 501), (1500, 500), (1499, 999)])
-def test_a_long_history_is_thinned_to_every_other_one_and_the_last(count, kept):
-    budget = count
-    found = passes(((k, W) for k in range(1, count + 1)), budget)
-    assert len(found) == kept >= KEPT
-    assert found[-1] == count
-    assert count < 1000 or found[:2] == ([2.0, 4.0] if count < 1500 else [4.0, 8.0])
-    without = passes((W for _ in range(count)), budget)
+@pytest.mark.parametrize("count", [999, 1000, 1001, 1700, 40_000])
+def test_a_long_history_is_thinned_and_keeps_its_beginning_its_course_and_its_end(count):
+    """However often: even steps of the passes and of their logarithm are there, and the last hundred."""
+    found = passes(((k, W) for k in range(1, count + 1)), count)
+    assert len(found) == count if count < 1000 else len(found) < 1000
+    assert found[-100:] == [float(k) for k in range(count - 99, count + 1)]
+    assert found[:8] == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
+    steps = np.diff(found)
+    assert steps.max() <= count / 50
+    assert (steps <= np.maximum(1, 0.3 * np.array(found[:-1]))).all()
+    without = passes((W for _ in range(count)), count)
     np.testing.assert_allclose(without, found)
+
+
+def test_what_is_thinned_is_half_of_what_there_was_at_most():
+    for most in (16, 100, KEPT):
+        held = list(range(2 * most))
+        kept = thinned(held, [float(k) for k in held], most)
+        assert len(kept) <= most
+        assert kept == sorted(set(kept))
+        assert (kept[0], kept[-most // 5 :]) == (0, held[-most // 5 :])
+        late = thinned(held, [1.1**k for k in held], most)
+        assert (late[0], len(late) <= most) == (0, True)
 
 
 def test_iterates_that_are_replayed_are_all_kept():

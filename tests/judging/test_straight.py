@@ -10,7 +10,7 @@ import pytest
 
 import workbench as wb
 from workbench.judging import patience as patience_module
-from workbench.judging.patience import Ruling, Try, confirmed, goes_on, ruling
+from workbench.judging.patience import Ruling, Try, confirmable, confirmed, falls, goes_on, ruling
 from workbench.judging.reports import Report
 from workbench.judging.settling import straight, went_straight
 from workbench.judging.verdicts import crosscheck
@@ -116,6 +116,44 @@ def test_an_accusation_that_is_confirmed_tells_the_last_history():
     told = confirmed(said(1.0, 100.0), said(0.5, 6400.0))
     assert told.reason == "It is far; after 6400 passes it is 5.0e-01 above."
     assert (told.excess, told.evidence["further_excess"]) == (1.0, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("ends", "times", "fell"),
+    [
+        ((1.0, 0.99, 0.98), 1.0, True),
+        ((1.0, 1.0, 0.98), 1.0, False),
+        ((1.0, 0.98, 0.98), 1.0, False),
+        ((1.04 * 1.04, 1.04, 1.0), 1.03, True),
+        ((1.02 * 1.04, 1.04, 1.0), 1.03, False),
+        ((1.04 * 1.02, 1.02, 1.0), 1.03, False),
+        ((1.0, 0.9), 1.0, False),
+    ],
+)
+def test_who_falls_ends_lower_twice(ends, times, fell):
+    assert falls(tries_of(ends, [1.0] * len(ends)), times) == fell
+
+
+@pytest.mark.parametrize(("step", "verdict"), [(1.0301, NOT_CONVERGED), (1.0299, DISAGREES)])
+def test_who_falls_beyond_64_times_the_passes_is_not_accused(step, verdict):
+    """However the weights turn; with fewer passes the same two falls may be noise."""
+    places = (1.0, 2.0, 1.0, 2.0, 1.0)
+    tries = tries_of((1.0, 1.0, step * step, step, 1.0), places)
+    assert ruling(tries, None, 1e-3, said(1.0, 6400.0)).verdict.verdict == verdict
+    fewer = tries_of((1.0, step * step, step, 1.0), places[:4])
+    assert ruling(fewer, None, 1e-3, said(1.0, 1600.0)).verdict.verdict == DISAGREES
+
+
+@pytest.mark.parametrize("count", range(2, 9))
+def test_who_rests_at_no_further_cost_is_asked_less_often(count):
+    """Up to 64 times the passes; who is at work, up to 16,384 times."""
+    tries = [
+        each._replace(verdict=replace(each.verdict, rule="ended"), took=0.001)
+        for each in tries_of([1.0] * count, [1.0] * count)
+    ]
+    assert confirmable(tries) == (count < 4)
+    works = [*tries[:-1], tries[-1]._replace(took=0.002)]
+    assert confirmable(works) == (count < 8)
 
 
 # ── whole learners ────────────────────────────────────────────────────────────────────────────────

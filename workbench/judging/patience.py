@@ -14,7 +14,7 @@ accuses nobody:
     the learner had ended, and moved on (`moved_on`)        no accusation; no more passes
     each ends lower and moves farther than the one before   no accusation; the next is made
         (`under_way`), or the last three go straight on
-        (`straight`)
+        (`goes_on`)
     two histories that do not decide (`decides`)            nothing stands; the third is made
     two that do                                             their verdict
     three or more, the shorter ones accused                 the same verdict, unless the learner has left its place
@@ -23,8 +23,9 @@ accuses nobody:
                                                             made if they do not decide
 
 Where passes cost little (`cheap`), a fall does not decide, and an accusation is confirmed by the next history, up to
-FARTHEST of a learner that still moves: rates that fall late, as those of AdaGrad where the first gradients are huge,
-show in thousands of times the passes only. Up to LONGEST, the next one is made for a learner at work (`works_on`), too.
+FARTHEST of a learner that still moves, or is at work (`works_on`): rates that fall late, as those of AdaGrad where the
+first gradients are huge, show in thousands of times the passes only. Up to LONGEST, the next one is made for a learner
+at work in any case. Beyond LONGEST, nobody is accused whose last two histories end ONGOING times lower each (`falls`).
 
 Longer histories are made for a learner
 
@@ -68,6 +69,7 @@ FURTHER = 4  # times the passes: two doublings more, the least in which a fall l
 ENOUGH = 4.0  # times the passes that a trend may need: then it is believed without being tried
 NEAR = 0.1  # of the way to the optimum: thrown about by chance, weights are a third of it and more from each other
 STRIDE = 1.25  # times the way of the weights: small steps c/t^0.75 go 1.41 times as far in FURTHER times the passes
+ONGOING = 1.03  # times lower: an excess like t^−0.02 falls as much in FURTHER times the passes
 WORKING = 2.0  # times the seconds, from which a learner counts as at work for FURTHER times the passes
 PATIENCE, LEAST = 30.0, 2.0  # times the learner's own seconds, and seconds, that the further passes may take
 SAME = 1.01  # times an excess, within which another one reads the same
@@ -100,6 +102,14 @@ def ruling(tries: list[Try], reference: Reference, tolerance: float, shorter: Ve
 
     shorter : what they said together without the last one
     """
+    found = said_together(tries, reference, tolerance, shorter)
+    if found.verdict and by_history(found.verdict) and len(tries) > LONGEST and falls(tries[-3:], ONGOING):
+        return Ruling(given_longer(tries[0].verdict, not_accused(tries[-1].verdict)), confirmable(tries))
+    return found
+
+
+def said_together(tries: list[Try], reference: Reference, tolerance: float, shorter: Verdict | None) -> Ruling:
+    """`ruling`, but for who still falls beyond LONGEST."""
     first, before, last = (each.verdict for each in (tries[0], *tries[-2:]))
     if moved_on(*tries[-2:]):
         return Ruling(given_longer(first, not_accused(last)))
@@ -211,8 +221,9 @@ def cheap(took: float) -> bool:
 
 
 def confirmable(tries: list[Try]) -> bool:
-    """Whether an accusation is to be confirmed by the next history: passes cost little, and the learner still moves."""
-    most = LONGEST if tries[-1].verdict.rule == "ended" else FARTHEST
+    """Whether an accusation is to be confirmed by the next history: passes cost little, and the learner goes on."""
+    rests = tries[-1].verdict.rule == "ended" and not works_on(*tries[-2:])
+    most = LONGEST if rests else FARTHEST
     return cheap(tries[-1].took) and len(tries) < most
 
 
@@ -266,9 +277,13 @@ def under_way(tries: list[Try]) -> bool:
 
 def goes_on(tries: list[Try]) -> bool:
     """Whether three histories end lower and lower, and the weights go straight on between their ends."""
-    excesses = [each.verdict.absolute for each in tries]
-    falls = len(tries) == 3 and excesses[0] > excesses[1] > excesses[2]
-    return falls and straight(*(each.reports[-1].theta for each in tries))
+    return falls(tries) and straight(*(each.reports[-1].theta for each in tries))
+
+
+def falls(tries: list[Try], times: float = 1.0) -> bool:
+    """Whether each of the last two of three histories ends lower, and so many times or more, than the one before."""
+    ends = [each.verdict.absolute for each in tries]
+    return len(ends) == 3 and ends[0] > ends[1] > ends[2] and min(ends[0] / ends[1], ends[1] / ends[2]) >= times
 
 
 def slackens(verdict: Verdict) -> bool:

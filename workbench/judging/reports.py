@@ -16,10 +16,10 @@ sentence.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,9 @@ from numpy.typing import NDArray
 from workbench.contracts import Blocks, Floats
 from workbench.errors import BadInput
 
-KEPT = 500  # checkpoints that are kept at least, where there are more
+T = TypeVar("T")
+
+KEPT = 500  # checkpoints that are kept when there are twice as many
 ENDLESS = 100_000  # checkpoints
 KEYS = ("weights", "passes", "objective", "lower", "gap", "dual", "iterate", "share")
 NUMBERS = ("objective", "lower", "gap", "share")
@@ -81,7 +83,7 @@ def checkpoints(
     until: float,
     blocks: Blocks | None = None,
 ) -> list[Report]:
-    """The checkpoints up to the budget, thinned to KEPT or more; all of them if iterates are reported for the audit."""
+    """The checkpoints up to the budget, 2 · KEPT at most; all of them if iterates are reported for the audit."""
     numbered: list[tuple[int, Report]] = []
     began, ended = time.perf_counter(), True
     for count, told in enumerate(returned, 1):
@@ -93,7 +95,7 @@ def checkpoints(
             ended = False
             break
         if len(numbered) == 2 * KEPT and "iterate" not in numbered[-1][1].claims:
-            numbered = numbered[1::2]
+            numbered = thinned(numbered, [k for k, _ in numbered], KEPT)
     if not numbered:
         raise BadAnswer("The learner yielded nothing; yield (passes, weights) at least once.")
     if not ended and any(np.isnan(each.passes) for _, each in numbered):
@@ -107,6 +109,18 @@ def checkpoints(
         told = f"It was stopped after {took} and {count} checkpoints, at pass {passes:g} of {budget}."
         reports[-1] = reports[-1]._replace(remarks=(*reports[-1].remarks, told))
     return reports
+
+
+def thinned(held: list[T], places: Sequence[float], most: int) -> list[T]:
+    """At most so many things of a list that grows, of increasing places, all parts of the way among them.
+
+    The last fifth of `most` stay, and of those before two fifths evenly spaced and two fifths evenly in the logarithm.
+    """
+    old, grid = len(held) - most // 5, 2 * most // 5
+    place = np.maximum(np.asarray(places[:old], float), 1e-9)
+    wanted = np.concatenate([np.linspace(place[0], place[-1], grid), np.geomspace(place[0], place[-1], grid)])
+    kept = np.unique(np.searchsorted(place, wanted.clip(place[0], place[-1])))
+    return [*(held[k] for k in kept), *held[old:]]
 
 
 def is_checkpoint(thing: Any) -> bool:  # what a user's learner says

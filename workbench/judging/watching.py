@@ -11,8 +11,8 @@ these; shapes are flattened row by row, tensors are detached and copied. The opt
 after the loop, or at the first step if `live` is given. Weights of float32 are kept in float32 and graded in float64,
 so the objective belongs to the very numbers of the loop.
 
-The record keeps at most 2 · KEPT steps or half a GiB; when it is full, older steps are thinned out, and half of those
-that are left are recent.
+The record keeps at most 2 · KEPT steps or half a GiB; when it is full, steps are thinned out, and a fifth of those that
+are left are the last ones (`reports.thinned`).
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from workbench.contracts import Floats, Labelled, Problem
 from workbench.errors import BadInput, checked_positive
 from workbench.judging.judge import CHANCE, Cause, Judgement, Run, excesses, explained
 from workbench.judging.reference import Formulation, Reference, reference_of
+from workbench.judging.reports import thinned
 from workbench.judging.verdicts import DISAGREES, Report, crosscheck, objective
 from workbench.proofs.any_bounds import bounds_for
 from workbench.proofs.certificate import arrays_of, data_sha256
@@ -38,7 +39,7 @@ from workbench.solving.request import plain_settings
 from workbench.solving.solution import Solution
 from workbench.solving.solve import solve
 
-KEPT = 500  # steps that are left of a record after it was thinned out, at least
+KEPT = 500  # steps that are left of a record after it was thinned out, at most
 MOST = 1 << 25  # numbers that are left then, at most
 
 
@@ -126,8 +127,7 @@ class Recorder:
             raise BadInput(f"Step {self.steps} is at {passes:g} passes after {self.record[-1][0]:g}; count upwards.")
         self.record.append((passes, theta))
         if len(self.record) > 2 * self.most:
-            half = len(self.record) // 2
-            self.record = self.record[:half:2] + self.record[half:]
+            self.record = thinned(self.record, [passes for passes, _ in self.record], self.most)
         if self.live is not None:
             upper = self.bounds.upper(theta.astype(float))
             self.live({"passes": passes, "upper": upper, "excess": self.excess(upper)})

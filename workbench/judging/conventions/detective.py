@@ -82,6 +82,7 @@ SECONDS, ROUNDS = 60.0, 300  # for each of them
 NEARBY, AWAY = 0.03, 10.0  # of ‖θ‖: the ball of certain identity; times its radius, the least way to the optimum
 UNSURE = (UNNAMED, "C = 1", "zero weights", "absolute penalty")  # weights of many kinds fit them
 SURE = 1e-3  # e up to which a name is given with confidence: the judge's tolerance
+LEFT = 1e-4  # e of who rests, above which something is left to be explained: the judge's default tolerance
 STILL = 1e-10  # of the weights' length: rounding
 FARTHEST = 0.1  # of ‖θ′‖, up to which a name needs no lead: wrong ones lay at 0.12 and more, right ones mostly below
 LEAD = 2.0  # times e, the least e₋ of other names beyond that distance: 2.2 and more of right names, 0 of wrong ones
@@ -303,6 +304,8 @@ def verdict(given: float, findings: list[Fit], moved: float = np.inf) -> Explana
     opening = f"The learner {found.sentence}" if sure else f"Perhaps the learner {found.sentence} (a guess)"
     told = f"{opening}: its weights are at most {best.most:.1e} (relative) above that optimum, "
     told += f"{given:.1e} above the one asked for"
+    if sure and moved <= STILL and best.most > LEFT:
+        told += ", and as they rest short of that optimum, something else may be changed, too"
     return Explanation(
         found.name,
         f"{told}, and {'half of that λ' if smaller else 'any larger loss'} fits as well."
