@@ -114,13 +114,16 @@ def checkpoints(
 def thinned(held: list[T], places: Sequence[float], most: int) -> list[T]:
     """At most so many things of a list that grows, of increasing places, all parts of the way among them.
 
-    The last fifth of `most` stay, and of those before two fifths evenly spaced and two fifths evenly in the logarithm.
+    The last fifth of `most` stay, and of those before the first in each of so many cells: two fifths even in the places
+    and two fifths even in their logarithm, of widths that double, so that the first in a cell stays the first in one.
     """
-    old, grid = len(held) - most // 5, 2 * most // 5
+    old, cells = len(held) - most // 5, 2 * most // 5 - 1
     place = np.maximum(np.asarray(places[:old], float), 1e-9)
-    wanted = np.concatenate([np.linspace(place[0], place[-1], grid), np.geomspace(place[0], place[-1], grid)])
-    kept = np.unique(np.searchsorted(place, wanted.clip(place[0], place[-1])))
-    return [*(held[k] for k in kept), *held[old:]]
+    kept = {0}
+    for scale in (place, np.log(place)):
+        width = 2.0 ** np.ceil(np.log2(max(scale[-1] - scale[0], 1e-9) / cells))
+        kept.update((1 + np.flatnonzero(np.diff(np.floor(scale / width)))).tolist())
+    return [*(held[k] for k in sorted(kept)), *held[old:]]
 
 
 def is_checkpoint(thing: Any) -> bool:  # what a user's learner says
