@@ -65,7 +65,7 @@ def choose(
     counted : whether the user limits the number of rounds; passes then come first only from LONG on
     """
     quadratic = bounds.regularizer.curvature is not None
-    shaped = bounds.shape is not None
+    shaped = quadratic or bounds.shape is not None
     fits = {"ascent": name is None and not bounds.prices.hard and shaped, "gram": quadratic, "compiled": True}
     every = groups == len(bounds.samples)
     fits["dual-block"] = name is None and every and passable(bounds)

@@ -356,12 +356,13 @@ def estimated(ascent: PassMethod, bounds: Bounds) -> float:
 
 def pass_method(bounds: Bounds, wanted: float = 0.0) -> PassMethod:
     """The ascent for these bounds, all weight on the truths; `wanted` is the gap asked for."""
-    shape, samples = bounds.shape, bounds.samples
-    assert shape is not None  # the route asks for a regularizer with a shape
-    prices, sweeps, listing = bounds.prices.floats(), bounds.sweeps, bounds.listing
-    if listing is not None and listing.plain and not bounds.prices.hard:
+    prices, sweeps, listing, samples = bounds.prices.floats(), bounds.sweeps, bounds.listing, bounds.samples
+    curvature = bounds.regularizer.curvature
+    if listing is not None and listing.plain and not bounds.prices.hard and curvature is not None:
         side = (sweeps.threads, sweeps.pool) if sweeps else (1, None)
-        return CrammerSinger(listing, 2 * float(shape.square[0]), prices, available(), *side, wanted)
+        return CrammerSinger(listing, float(curvature), prices, available(), *side, wanted)
+    shape = bounds.shape
+    assert shape is not None  # the route asks for a regularizer with a shape
     scaled = bounds.prices.hard or bounds.oracle.dim > bounds.problem.n_features  # some slopes give the scale then
     asked = samples if scaled else samples[:1]
     slopes, _ = bounds.oracle.rows(asked, bounds.oracle.argmax(bounds.start, asked))
@@ -374,14 +375,15 @@ def pass_method(bounds: Bounds, wanted: float = 0.0) -> PassMethod:
         return LabelBlocks(listing, shape, prices, bounds.start, slopes, available())
     dim = bounds.oracle.dim
     if sweeps and sweeps.threads > 1 and dim == bounds.problem.n_features and not misfit(len(samples), dim):
-        curvature = 2 * float(shape.square[0])
-        return Lanes(bounds.oracle, bounds.truth, prices, curvature, sweeps.threads, sweeps.pool)
+        return Lanes(bounds.oracle, bounds.truth, prices, 2 * float(shape.square[0]), sweeps.threads, sweeps.pool)
     place = shape, prices, bounds.start, slopes, bounds.problem.n_features
     return CachedBlocks(bounds.oracle, bounds.truth, *place)
 
 
 def passable(bounds: Bounds) -> bool:
     """Whether passes can be made: a proximal r whose weights have one curvature, and cuts as entries or as tables."""
+    if bounds.regularizer.curvature is not None:
+        return bounds.oracle.kernel().slope_into is not None
     shape = bounds.shape
     if shape is None or shape.absolute.any():
         return False
