@@ -460,7 +460,7 @@ def test_what_is_said_of_who_still_falls():
         f"{far(1.0, 1.0)} and seemed settled after 100 passes; 400 passes bring it to 5.0e-01, so it is not at its end"
     )
     told += ": run it longer"
-    assert (found.reason, found.needed) == (f"{told}, at that rate about 5e+03 passes.", 5e3)
+    assert (found.reason, found.needed) == (f"{told}, at its latest rate about 5e+03 passes.", 5e3)
     assert found.evidence["threshold"] == 1e-4
     for needed, ends in ((0.99e6 * 400, "about 4e+08 passes."), (1e6 * 400, "run it longer."), (np.inf, "longer.")):
         assert given_longer(first, said(NOT_CONVERGED, "history", 0.5, 400.0, needed)).reason.endswith(ends)

@@ -180,7 +180,7 @@ def given_longer(first: Verdict, further: Verdict) -> Verdict:
         said += f"leave it {further.excess:.1e} above; this decides nothing: run it longer, or change its steps."
     else:
         said += f"bring it to {further.excess:.1e}, so it is not at its end: run it longer"
-        said += f", at that rate about {need:.2g} passes." if need < MOST * longer else "."
+        said += f", at its latest rate about {need:.2g} passes." if need < MOST * longer else "."
     return replace(first, verdict=NOT_CONVERGED, reason=said, evidence=evidence, rule="history", needed=need, fact=told)
 
 
