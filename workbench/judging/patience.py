@@ -25,7 +25,7 @@ accuses nobody:
 Where passes cost little (`cheap`), a fall does not decide, and an accusation is confirmed by the next history, up to
 FARTHEST of a learner that still moves, or is at work (`works_on`): rates that fall late, as those of AdaGrad where the
 first gradients are huge, show in thousands of times the passes only. Up to LONGEST, the next one is made for a learner
-at work in any case. Beyond LONGEST, nobody is accused whose last two histories end ONGOING times lower each (`falls`).
+at work in any case. Nobody is accused whose last two histories end ONGOING times lower each (`falls`).
 
 Longer histories are made for a learner
 
@@ -103,13 +103,14 @@ def ruling(tries: list[Try], reference: Reference, tolerance: float, shorter: Ve
     shorter : what they said together without the last one
     """
     found = said_together(tries, reference, tolerance, shorter)
-    if found.verdict and by_history(found.verdict) and len(tries) > LONGEST and falls(tries[-3:], ONGOING):
-        return Ruling(given_longer(tries[0].verdict, not_accused(tries[-1].verdict)), confirmable(tries))
+    if found.verdict and by_history(found.verdict) and falls(tries[-3:], ONGOING):
+        told = given_longer(tries[0].verdict, not_accused(tries[-1].verdict))
+        return Ruling(told, len(tries) < LONGEST or confirmable(tries))
     return found
 
 
 def said_together(tries: list[Try], reference: Reference, tolerance: float, shorter: Verdict | None) -> Ruling:
-    """`ruling`, but for who still falls beyond LONGEST."""
+    """`ruling`, but for who still falls."""
     first, before, last = (each.verdict for each in (tries[0], *tries[-2:]))
     if moved_on(*tries[-2:]):
         return Ruling(given_longer(first, not_accused(last)))
