@@ -27,7 +27,7 @@ def iris():
 
 @pytest.mark.parametrize(("passes", "seed"), [(10, 25), (55, 3)])
 def test_a_sound_run_that_ends_on_a_jump_is_not_accused(passes, seed):
-    """Their last excess is 14 and 270 times the least before it; runs like these were accused."""
+    """Their last excess is 270 and 14 times the least before it; runs like these were accused."""
     solution = iris()
     trace = run(DualBlock(), solution.formulation, solution.problem, passes, rng=seed)
     judged = crosscheck(trace, solution)

@@ -14,7 +14,7 @@ Threads share the k columns of x, so that each entry is summed in the same order
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -23,8 +23,6 @@ from workbench.arithmetic.arrays import taken
 from workbench.arithmetic.compiled import available, compiled_function
 from workbench.arithmetic.intervals import SPARE, TINY, Interval, centred, gamma
 from workbench.contracts import Floats, Ints
-
-T = TypeVar("T")
 
 BLOCK = 64  # columns that are turned at a time, so that their sums stay in the nearest cache
 MANY = 300_000  # products from which the compiled loop saves more than it takes to find it
@@ -103,10 +101,8 @@ def turned(
         ends = sums, widths, 1 + 2 * gamma(count), count * TINY, low[first:last], high[first:last]
         compiled_function(ended, ends, "void")(*ends)
 
-    (spread or at_once)(some, np.arange(k))
+    if spread is None:
+        some(np.arange(k))
+    else:
+        spread(some, np.arange(k))
     return Interval(low, high)
-
-
-def at_once(function: Callable[[Ints], T], array: Ints) -> list[T]:
-    """`function` of the whole array."""
-    return [function(array)]
