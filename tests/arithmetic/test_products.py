@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -34,23 +34,40 @@ def always(monkeypatch, request):
         monkeypatch.setattr(products, "compiled_function", lambda function, *_: function)
 
 
-def turned(matrix, held, x, longest=None):
+def entries_of(matrix):
+    return np.bincount(matrix.indices, minlength=matrix.shape[1])
+
+
+def turned(matrix, held, x, entries=None):
     """The ends as an interval, None if there are none."""
-    longest = int(np.bincount(matrix.indices, minlength=1).max()) if longest is None else longest
-    found = products.turned(matrix, held, x, longest)
+    found = products.turned(matrix, held, x, entries_of(matrix) if entries is None else entries)
     assert found is None or (np.isfinite(found.lo).all() and np.isfinite(found.hi).all())
     return found
 
 
-@given(seed=st.integers(0, 2**32 - 1))
+@given(seed=st.integers(0, 2**32 - 1), kinds=st.booleans())
 @settings(max_examples=25)
-def test_the_same_floats_as_scipy(seed):
-    matrix, held, _ = drawn(seed)
-    table = np.random.default_rng(seed).normal(size=(7, 3))
+def test_the_same_floats_as_scipy(seed, kinds):
+    """Where the table of offsets has a row for each of three kinds, and where it has one for each label."""
+    (matrix, held, _), rng = drawn(seed), np.random.default_rng(seed)
+    table, truths = rng.normal(size=(7, 3)), np.array([2, 0, 1]) if kinds else np.arange(3)
+    place = matrix, held, table, rng.normal(size=(3, 3)), rng.integers(3, size=9), truths
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(products, "available", lambda: False)
-        left = products.product(matrix, held, table)
-    assert products.product(matrix, held, table).tolist() == left.tolist() == (matrix[held] @ table).tolist()
+        plain = products.highest(*place)
+    scores = [(matrix[[i]] @ table)[0] for i in held]
+    own = [scores[r][truths[place[4][i]]] for r, i in enumerate(held)]
+    found = products.highest(*place)
+    assert found[0].tolist() == plain[0].tolist() == [int(np.argmax(each)) for each in scores]
+    heights = [float(max(scores[r] - own[r] + place[3][place[4][i]])) for r, i in enumerate(held)]
+    assert found[1].tolist() == plain[1].tolist() == heights
+
+
+def test_the_first_of_equal_scores():
+    matrix, nothing = sparse.csr_array(np.ones((1, 2))), np.zeros(1, np.int64)
+    table = np.array([[1.0, 2.0, 2.0], [1.0, 1.0, 1.0]])
+    labels, heights = products.highest(matrix, nothing, table, np.array([[0.0, 5.0, 7.0]]), nothing, nothing)
+    assert (labels.tolist(), heights.tolist()) == ([1], [8.0])
 
 
 @given(seed=st.integers(0, 2**32 - 1), signed=st.booleans(), columns=st.sampled_from([7, 64, 65, 200]))
@@ -58,7 +75,7 @@ def test_the_same_floats_as_scipy(seed):
 def test_the_middles_of_two_products_and_no_narrower_ends(seed, signed, columns):
     """Of each column no wider than `matvec` finds it where all entries of a row of x are the largest of the row."""
     matrix, held, x = drawn(seed, signed, columns=columns)
-    longest = int(np.bincount(matrix.indices, minlength=1).max())
+    longest = int(entries_of(matrix).max())
     found, narrow = turned(matrix, held, x), matvec(matrix[held].T, x, longest=longest)
     middle = (x.lo + x.hi) / 2
     size, radius = (abs(each).max(axis=1, keepdims=True) * np.ones((1, 3)) for each in (middle, x.hi - x.lo))
@@ -86,11 +103,11 @@ def test_exact_sums_lie_inside(seed):
 def test_small_products_are_left_to_others(monkeypatch):
     matrix, held, x = drawn(0)
     monkeypatch.setattr(products, "MANY", matrix.nnz * 3 + 1)
-    assert turned(matrix, held, x, 9) is None
+    assert turned(matrix, held, x, np.full(7, 9)) is None
     monkeypatch.setattr(products, "MANY", matrix.nnz * 3)
-    assert turned(matrix, held, x, 9) is not None
+    assert turned(matrix, held, x, np.full(7, 9)) is not None
     monkeypatch.setattr(products, "available", lambda: False)
-    assert turned(matrix, held, x, 9) is None
+    assert turned(matrix, held, x, np.full(7, 9)) is None
 
 
 def test_small_products_are_left_to_scipy(monkeypatch):
@@ -101,8 +118,10 @@ def test_small_products_are_left_to_scipy(monkeypatch):
     for many, there, compiled in ((0, True, True), (0, False, False), (1, True, False)):
         monkeypatch.setattr(products, "MANY", matrix.nnz * 3 + many)
         monkeypatch.setattr(products, "available", lambda there=there: there)
-        assert products.product(matrix, held, np.ones((7, 3))).shape == (len(held), 3)
-        assert loops == [products.gathered] * compiled
+        zeros = np.zeros(9, np.int64)
+        _, heights = products.highest(matrix, held, np.ones((7, 3)), np.ones((3, 3)), zeros, np.arange(3))
+        assert heights.shape == held.shape
+        assert loops == [products.topped] * compiled
         loops.clear()
 
 
@@ -111,7 +130,7 @@ def test_ends_err_by_the_terms_that_the_docstring_names(monkeypatch):
     monkeypatch.setattr(products, "gamma", lambda k: k / 1024)
     matrix = sparse.csr_array(np.array([[2.0, 0.0, 9.0], [-1.0, 0.5, 9.0], [9.0, 9.0, 9.0]]))
     x = Interval([[1.0, -5.0], [3.0, 1.0]], [[2.0, -3.0], [3.0, 3.0]])
-    found, gamma = turned(matrix, np.array([0, 1]), x, 4), 12 / 1024
+    found, gamma = turned(matrix, np.array([0, 1]), x, np.array([2, 4, 3])), 12 / 1024
     radii = np.array([gamma * 4 + 1, gamma * 2 + 1])
     assert radii[0] > gamma * 1.5 + 0.5
     assert radii[1] > gamma * 3
@@ -144,18 +163,48 @@ def test_a_matrix_without_columns_has_no_ends():
     assert found.shape == (3, 0)
 
 
-@pytest.mark.parametrize("runs", [1, 2, 3])
-def test_threads_that_share_the_columns_of_x_find_the_same_ends(runs):
-    """Runs of the three columns, called one after the other, the last one first."""
-    matrix, held, x = drawn(3)
-    longest, asked = int(np.bincount(matrix.indices, minlength=1).max()), []
+@pytest.mark.parametrize("runs", [1, 2, 3, 64])
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_threads_that_share_the_columns_find_the_same_ends(runs, seed):
+    """Runs of columns, called one after the other, the first one first or the last one."""
+    (matrix, held, x), columns, asked = drawn(seed, columns=200), 200, []
+    matrix.sort_indices()
+    order = np.random.default_rng(seed).permutation(columns) if seed % 2 else np.arange(columns)
+    entries = entries_of(matrix) * (order < 50)  # most of the entries stand in a few columns, or are said to
 
-    def spread(function, columns):
-        for run in reversed(np.array_split(columns, runs)):
+    def spread(function, some):
+        for run in np.array_split(some, runs)[:: 1 if seed % 3 else -1]:
             asked.append(run.tolist())
             function(run)
 
-    whole, parts = turned(matrix, held, x), products.turned(matrix, held, x, longest, spread)
+    entries[0] = max(entries.max(), entries_of(matrix).max())
+    whole, parts = turned(matrix, held, x, entries), products.turned(matrix, held, x, entries, spread)
     assert len(asked) == runs
-    assert sorted(column for run in asked for column in run) == [0, 1, 2]
     assert (parts.lo.tolist(), parts.hi.tolist()) == (whole.lo.tolist(), whole.hi.tolist())
+
+
+def test_threads_share_about_as_many_entries(monkeypatch):
+    """The first of 100 columns has half of all entries."""
+    matrix = sparse.csr_array(np.vstack([np.ones((1, 100)), np.ones((99, 1)) @ np.eye(1, 100)]))
+    seen, sound = [], products.scattered
+    monkeypatch.setattr(products, "scattered", lambda *place: seen.append(place[6:8]) or sound(*place))
+    monkeypatch.setattr(products, "compiled_function", lambda function, *_: function)
+    products.turned(matrix, np.arange(100), Interval(np.ones((100, 2))), entries_of(matrix), halves)
+    assert seen == [(0, 1), (1, 100)]
+    products.turned(matrix, np.arange(100), Interval(np.ones((100, 2))), np.full(100, 100), halves)
+    assert seen[2:] == [(0, 50), (50, 100)]
+
+
+def halves(function, runs):
+    for run in np.array_split(runs, 2):
+        function(run)
+
+
+def test_rows_out_of_order_are_not_shared():
+    matrix = sparse.csr_array((np.arange(1.0, 4.0), np.array([2, 0, 1]), np.array([0, 3])), shape=(1, 3))
+    asked = []
+    x, one = Interval(np.ones((1, 2))), np.ones(3, np.int64)
+    found = products.turned(matrix, np.zeros(1, np.int64), x, one, lambda *_: asked.append(1))
+    assert not asked
+    np.testing.assert_allclose(found.lo, [[2.0, 3.0, 1.0]] * 2)

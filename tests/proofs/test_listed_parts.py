@@ -83,16 +83,16 @@ def test_sizes_are_computed_with_a_rounding_for_each_entry_of_the_longest_row_an
     assert tables.sizes.tolist() == [4 * (1 + 4 / 1024), 0.5 * (1 + 4 / 1024), 3 * TINY]
 
 
-def test_the_longest_row_and_the_deepest_column():
+def test_the_longest_row_and_the_entries_of_columns():
     tables = tables_from([[1, 1, 1, 1], [1, 0, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0]], [0, 1, 1, 0], np.zeros((4, 2)))
-    assert (tables.longest, tables.deepest) == (4, 3)
+    assert (tables.longest, tables.entries.tolist()) == (4, [3, 1, 1, 1])
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_rows_without_entries_and_no_rows_at_all(n):
     """Their heights are the offsets."""
     tables = tables_from(np.zeros((n, 2)), [0, 1], [[0.0, -1.0], [3.0, 0.0]], kind=np.array([0, 1, 1])[:n])
-    assert (tables.longest, tables.deepest) == (0, 0)
+    assert (tables.longest, tables.entries.tolist()) == (0, [0, 0])
     assert tables.sizes.tolist() == [0.0] * n
     for (low, high), true in zip(ends(tables, [5.0, 6.0, 7.0, 8.0]), (0, 3, 3)[:n], strict=True):
         assert true - Fraction(1e-14) <= low <= true <= high <= true + Fraction(1e-14)
@@ -131,7 +131,7 @@ def test_weights_below_zero_are_as_large_as_those_above():
 
 def test_weights_of_zero_give_the_largest_offset(monkeypatch):
     """To one step outward, and without a product."""
-    monkeypatch.setattr(listed, "product", None)
+    monkeypatch.setattr(listed, "highest", None)
     tables = tables_from([[1.0, 2.0], [0.1, 0.3]], [0, 2], [[0.0, -0.1, -7.0], [0.1, -9.0, 0.0]])
     found = tables.hinges(np.zeros(6), 0.0, np.arange(2), alone)
     assert found.lo.tolist() == np.nextafter([0.0, 0.1], -1).tolist()
@@ -234,8 +234,8 @@ def seen(monkeypatch):
         found.append((matrix.shape, x, longest))
         return matvec(matrix, x, longest=longest)
 
-    def turned(matrix, held, x, longest, spread):
-        found.append((longest, held.tolist()))
+    def turned(matrix, held, x, entries, spread):
+        found.append((entries, held.tolist()))
 
     monkeypatch.setattr(listed, "matvec", told)
     monkeypatch.setattr(listed, "turned", turned)
@@ -248,8 +248,8 @@ def test_masses_of_true_labels_err_by_a_rounding_for_each_label(coarse, seen):
     samples, labels = np.array([0, 0, 0, 2, 2, 2]), np.array([0, 1, 2, 0, 1, 2])
     low = np.array([0.5, 0.25, 9.0, 3.0, 9.0, 0.0])
     tables.push(samples, labels, Interval(low, 2 * low))
-    (count, held), (shape, some, longest) = seen
-    assert (count, longest, held, shape) == (2, 2, [0, 2], (2, 2))
+    (entries, held), (shape, some, longest) = seen
+    assert (entries.tolist(), longest, held, shape) == ([2, 2], 2, [0, 2], (2, 2))
     least = np.nextafter(np.array([0.75, 3.0]) * (1 - 3 / 1024), -np.inf).tolist()
     most = np.nextafter(np.array([1.5, 6.0]) * (1 + 3 / 1024), np.inf).tolist()
     assert some.lo.tolist() == [[-1.0, -0.5, least[0]], [-6.0, least[1], 0.0]]

@@ -1,6 +1,7 @@
-"""M x and Mᵀx for rows M of a sparse matrix and a narrow dense x, compiled, so that threads may work side by side.
+"""The highest of M x + o in each row, and Mᵀx, for rows M of a sparse matrix and a narrow dense x, in compiled loops.
 
-SciPy's products hold Python's lock. These add in the same order, so they find the same floats.
+SciPy's products hold Python's lock, and these loops do not, so that threads may work side by side. Both add in SciPy's
+order, so they find the same floats.
 
 Mᵀx is enclosed, both ends in one visit to the entries. `intervals.matvec` computes a radius for every entry, with a
 second product; here one radius serves all k entries of a column of M, that of the widest and largest of the k in each
@@ -8,7 +9,8 @@ row:
 
     |(Mᵀx)_jy − c_jy| ≤ Σ_i |M_ij| max_y (γ |mid x_iy| + rad x_iy)
 
-Threads share the k columns of x, so that each entry is summed in the same order by any number of threads.
+Threads share the columns of M, in runs of about as many entries, so that each entry of Mᵀx is summed in the same order
+by any number of threads.
 """
 
 from __future__ import annotations
@@ -24,52 +26,72 @@ from workbench.arithmetic.compiled import available, compiled_function
 from workbench.arithmetic.intervals import SPARE, TINY, Interval, centred, gamma
 from workbench.contracts import Floats, Ints
 
+Tops = tuple[Ints, Floats]  # labels and heights
+
 BLOCK = 64  # columns that are turned at a time, so that their sums stay in the nearest cache
+RUNS = 64  # of columns, among which threads share them
 MANY = 300_000  # products from which the compiled loop saves more than it takes to find it
 
 
-def gathered(indptr, indices, values, held, x, sums):
-    """sums (rows, k) = M[held] x, the terms of each entry one after the other."""
-    k = x.shape[1]
+def topped(indptr, indices, values, held, x, offset, kinds, truths, sums, labels, heights):
+    """Of each row s = M_i x, i of `held`: its first greatest entry, and max_y (s_y − s_t) + offset_cy, c = kinds_i."""
+    k = len(sums)
     for r in range(len(held)):
-        i, found = held[r], sums[r]
+        i, kind = held[r], kinds[held[r]]
+        t = truths[kind]
         for y in range(k):
-            found[y] = 0.0
+            sums[y] = 0.0
         for j in range(indptr[i], indptr[i + 1]):
             value, row = values[j], x[indices[j]]
             for y in range(k):
-                found[y] += value * row[y]
+                sums[y] += value * row[y]
+        label, height = 0, sums[0] - sums[t] + offset[kind, 0]
+        for y in range(1, k):
+            height = max(height, sums[y] - sums[t] + offset[kind, y])
+            label = y if sums[y] > sums[label] else label
+        labels[r], heights[r] = label, height
 
 
-def product(matrix: sparse.csr_array, held: Ints, x: Floats) -> Floats:
-    """M[held] x, x (columns, k), rounded as SciPy rounds it."""
+def highest(matrix: sparse.csr_array, held: Ints, x: Floats, offset: Floats, kinds: Ints, truths: Ints) -> Tops:
+    """Of each row s of M[held] x the first y of greatest s_y, and max_y (s_y − s_t) + offset_cy, rounded in this order.
+
+    x : (columns, k);  offset : (C, k);  kinds : c of each row of M;  truths : (C,) t
+    """
     if matrix.nnz * x.shape[1] < MANY or not available():
-        return taken(matrix, held) @ x
-    sums = np.empty((len(held), x.shape[1]))
-    place = matrix.indptr, matrix.indices, matrix.data, held, x, sums
-    compiled_function(gathered, place, "void")(*place)
-    return sums
+        sums, kind = taken(matrix, held) @ x, kinds[held]
+        heights = sums - np.take_along_axis(sums, truths[kind][:, None], axis=1) + offset[kind]
+        return sums.argmax(axis=1), heights.max(axis=1)
+    labels, heights = np.empty(len(held), np.int64), np.empty(len(held))
+    place = matrix.indptr, matrix.indices, matrix.data, held, x, offset, kinds, truths
+    place = *place, np.empty(x.shape[1]), labels, heights
+    compiled_function(topped, place, "void")(*place)
+    return labels, heights
 
 
-def scattered(indptr, indices, values, held, x, first, radius, sums, widths):
-    """sums[j] += M_ij x_i (columns, k) and widths[j] += |M_ij| radius_i (columns,), over the rows i `held`.
+def scattered(indptr, indices, values, held, x, radius, first, last, sums, widths):
+    """sums[j] += Σ_i M_ij x_i (columns, k) and widths[j] += Σ_i |M_ij| radius_i (columns,), over the rows i `held`.
 
-    Of x, the k columns from `first` on are meant.
+    Of the columns j, those from `first` to before `last` are meant; all of them, or each row has them in order.
     """
     k = sums.shape[1]
     for r in range(len(held)):
-        i, row, size = held[r], x[r, first : first + k], radius[r]
-        for j in range(indptr[i], indptr[i + 1]):
+        row, size = x[r], radius[r]
+        low, high = indptr[held[r]], indptr[held[r] + 1]
+        if first > 0:
+            low += np.searchsorted(indices[low:high], first)
+        if last < len(sums):
+            high = low + np.searchsorted(indices[low:high], last)
+        for j in range(low, high):
             value, found = values[j], sums[indices[j]]
             for y in range(k):
                 found[y] += value * row[y]
             widths[indices[j]] += abs(value) * size
 
 
-def ended(sums, widths, wider, least, low, high):
-    """Both ends (k, columns) of sums (columns, k): centre ∓ (width · wider + least)."""
-    for first in range(0, len(sums), BLOCK):
-        last = min(first + BLOCK, len(sums))
+def ended(sums, widths, wider, least, start, stop, low, high):
+    """Both ends (k, columns) of sums (columns, k) from `start` to before `stop`: centre ∓ (width · wider + least)."""
+    for first in range(start, stop, BLOCK):
+        last = min(first + BLOCK, stop)
         for y in range(sums.shape[1]):
             for j in range(first, last):
                 width = widths[j] * wider + least
@@ -78,10 +100,11 @@ def ended(sums, widths, wider, least, low, high):
 
 
 def turned(
-    matrix: sparse.csr_array, held: Ints, x: Interval, longest: int, spread: Callable[..., Any] | None = None
+    matrix: sparse.csr_array, held: Ints, x: Interval, entries: Ints, spread: Callable[..., Any] | None = None
 ) -> Interval | None:
-    """Encloses M[held]ᵀ x, x (rows, k), as an interval (k, columns); `longest` entries of a column of M at most.
+    """Encloses M[held]ᵀ x, x (rows, k), as an interval (k, columns).
 
+    entries : (columns,) how many a column of M has, at most
     spread : calls a function with runs of an array, side by side
     None where numba is missing, or where the product is small: `matvec` is as fast there.
     """
@@ -89,20 +112,22 @@ def turned(
     if matrix.nnz * k < MANY or not available():
         return None
     middle, radius = centred(x)
-    count = longest + SPARE
+    count = int(entries.max(initial=0)) + SPARE
     radius = (gamma(count) * np.abs(middle) + radius).max(axis=1)
-    low, high = np.empty((2, k, columns))
+    before = np.append(0, entries.cumsum())
+    ends = np.searchsorted(before, before[-1] * np.arange(1, RUNS) / RUNS)
+    ends = np.concatenate([[0], ends, [columns]])
+    sums, widths, (low, high) = np.zeros((columns, k)), np.zeros(columns), np.empty((2, k, columns))
 
-    def some(labels: Ints) -> None:
-        first, last = int(labels[0]), int(labels[-1]) + 1
-        sums, widths = np.zeros((columns, last - first)), np.zeros(columns)
-        place = matrix.indptr, matrix.indices, matrix.data, held, middle, first, radius, sums, widths
+    def some(runs: Ints) -> None:
+        first, last = int(ends[runs[0]]), int(ends[runs[-1] + 1])
+        place = matrix.indptr, matrix.indices, matrix.data, held, middle, radius, first, last, sums, widths
         compiled_function(scattered, place, "void")(*place)
-        ends = sums, widths, 1 + 2 * gamma(count), count * TINY, low[first:last], high[first:last]
-        compiled_function(ended, ends, "void")(*ends)
+        place = sums, widths, 1 + 2 * gamma(count), count * TINY, first, last, low, high
+        compiled_function(ended, place, "void")(*place)
 
-    if spread is None:
-        some(np.arange(k))
+    if spread is None or not matrix.has_sorted_indices:
+        some(np.arange(RUNS))
     else:
-        spread(some, np.arange(k))
+        spread(some, np.arange(RUNS))
     return Interval(low, high)

@@ -26,7 +26,7 @@ from scipy import sparse
 
 from workbench.arithmetic.arrays import taken
 from workbench.arithmetic.intervals import SPARE, TINY, Interval, down, gamma, grouped_sum, magnitudes, matvec, up
-from workbench.arithmetic.products import product, turned
+from workbench.arithmetic.products import highest, turned
 from workbench.contracts import Floats, Ints, Listing, Oracle, Problem
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ class Tables:
         self.longest = int(np.diff(listing.indptr).max(initial=0))
         sizes = magnitudes(self.X) @ np.ones(listing.inputs)
         self.sizes: Floats = sizes * (1 + gamma(self.longest + 1)) + self.longest * TINY  # ‖x_i‖₁ at least
-        self.deepest = int(np.bincount(listing.indices, minlength=1).max())
+        self.entries = np.bincount(listing.indices, minlength=listing.inputs)  # of the columns
         self.told: tuple[Floats, Ints, Ints] | None = None  # θ, samples and labels of highest score of the last product
 
     def hinges(self, theta: Floats, away: float, samples: Ints, spread: Spread[Ends]) -> Interval | None:
@@ -71,17 +71,13 @@ class Tables:
 
     def ends(self, W: Floats | None, size: float, away: float, samples: Ints) -> Ends:
         """Labels of highest score, and both ends of h_i, at weights of at most this size; None stands for W = 0."""
-        kind, sizes = self.listing.kind[samples], self.sizes[samples]
-        offset, labels = self.listing.offset, np.zeros(len(samples), np.int64)
+        kinds, truths, offset = self.listing.kind, self.listing.truth, self.listing.offset
+        kind, sizes = kinds[samples], self.sizes[samples]
         most = np.abs(offset).max(axis=1)[kind]
         if W is None:
-            found = offset.max(axis=1)[kind]
+            labels, found = np.zeros(len(samples), np.int64), offset.max(axis=1)[kind]
         else:
-            scores = product(self.X, samples, W)
-            labels = scores.argmax(axis=1)
-            scores -= scores[np.arange(len(samples)), self.truth[samples]][:, None]
-            scores += offset[kind]
-            found = scores.max(axis=1)
+            labels, found = highest(self.X, samples, W, offset, kinds, truths)
         error = gamma(self.longest + SPARE) * (2 * sizes * size + most) + self.longest * TINY if size > 0 else 0.0
         error = up(error + up(2 * sizes * away)) if away > 0 else error
         return labels, down(found - error), up(found + error)
@@ -96,14 +92,14 @@ class Tables:
         least, most = mass.lo.reshape(shape), mass.hi.reshape(shape)
         least[np.arange(self.n), self.truth] = most[np.arange(self.n), self.truth] = 0.0
         ones, rounding = np.ones(self.k), gamma(self.k)  # a product sums short rows up faster than NumPy
-        sums, longest = most @ ones, self.deepest
+        sums = most @ ones
         held = np.flatnonzero(sums)  # mostly few: all other rows of M are zero
         low, high, places = -most[held], -least[held], (np.arange(len(held)), self.truth[held])
         low[places], high[places] = down(least[held] @ ones * (1 - rounding)), up(sums[held] * (1 + rounding))
         some = Interval(low, high)
-        found = turned(self.X, held, some, longest, spread)
+        found = turned(self.X, held, some, self.entries, spread)
         if found is None:
-            by_inputs = matvec(taken(self.X, held).T, some, longest=longest)
+            by_inputs = matvec(taken(self.X, held).T, some, longest=int(self.entries.max(initial=0)))
             found = Interval(by_inputs.lo.T, by_inputs.hi.T)
         return Interval(found.lo.ravel(), found.hi.ravel())
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from workbench.arithmetic.compiled import compiled_function
 from workbench.contracts import Floats, Ints, Listing
 
 LINE = 8  # numbers in a line of the cache, which two lanes had better not share
@@ -77,7 +78,10 @@ def lanes_of(labels: int, lanes: int, threads: int) -> list[Lane]:
 
 
 def parted(listing: Listing, lanes: int) -> tuple[Listing, Ints]:
-    """The listing with inputs in ascending order, and `parts` by runs of inputs that have about as many entries."""
+    """The listing with inputs in ascending order, and `parts` by runs of inputs that have about as many entries.
+
+    Several lanes need numba.
+    """
     if lanes == 1:
         return listing, np.stack([listing.indptr[:-1], listing.indptr[1:]], axis=1)
     shape = len(listing.square), listing.inputs
@@ -88,9 +92,17 @@ def parted(listing: Listing, lanes: int) -> tuple[Listing, Ints]:
     before = np.bincount(rows.indices, minlength=rows.shape[1]).cumsum()
     ends = np.searchsorted(before, before[-1] * np.arange(1, lanes) / lanes)
     parts = np.empty((len(listing.square), lanes + 1), np.int64)
-    parts[:, 0], parts[:, -1] = listing.indptr[:-1], listing.indptr[1:]
-    filled = np.flatnonzero(parts[:, -1] > parts[:, 0])
-    for k, end in enumerate(ends.tolist(), 1):
-        parts[:, k] = parts[:, 0]
-        parts[filled, k] += np.add.reduceat(listing.indices < end, parts[filled, 0], dtype=np.int64)
+    place = listing.indptr, listing.indices, ends, parts
+    compiled_function(divided, place, "void")(*place)
     return listing, parts
+
+
+def divided(indptr, indices, ends, parts):
+    """Where the entries of each row come to inputs from each of `ends` on, between the row's own ends."""
+    last = len(ends) + 1
+    for i in range(len(parts)):
+        low, high = indptr[i], indptr[i + 1]
+        parts[i, 0], parts[i, last] = low, high
+        for k in range(1, last):
+            low += np.searchsorted(indices[low:high], ends[k - 1])
+            parts[i, k] = low
