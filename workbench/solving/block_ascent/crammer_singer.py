@@ -69,8 +69,8 @@ class CrammerSinger:
         self.listing, parts = parted(listing, self.count)
         of_samples, of_inputs = (n, width_of(k)), (p, width_of(k))
         self.state = Weights(np.zeros(of_samples), np.zeros(of_inputs), np.zeros(n), np.zeros(n, np.int64), parts)
-        old, step, trial = ((np.zeros(of_samples), np.zeros(of_inputs)) for _ in range(3))
-        self.memory = Memory(*old, *step, *trial, np.zeros(n, np.int64))
+        old, step = ((np.zeros(of_samples), np.zeros(of_inputs)) for _ in range(2))
+        self.memory = Memory(*old, *step, np.zeros(of_samples), np.zeros(n, np.int64))
         self.desk = Desk(*np.zeros((2, *of_samples)), *np.zeros((2, *of_inputs)))
         self.lanes = lanes_of(k, self.count, count)
         self.seed, self.sweeps = np.ones(1, np.int64), SWEEPS

@@ -176,11 +176,12 @@ def plane(listing, samples, prices, curvature, weights, memory, exchange, gate, 
     """Lane k's part of the best step β + a u + c v in the plane of the pass's displacement u and the step before it, v.
 
     As in `_dual_block.plane`; 1 if it is taken, −1 if a lane has left. A lane sees to its run of samples in β and to as
-    many rows of W as the others, but where a step is clipped, to its part of the sample.
+    many rows of W as the others, but where a step is clipped, to its part of the sample. W on trial takes the place of
+    the step before it.
     """
     _, indices, values, _, kinds, _, _, offsets, _, _, _, _ = listing
     beta, W, _, moved, parts = weights
-    old, oldW, step, stepW, trial, trialW, clipped = memory
+    old, oldW, step, stepW, trial, clipped = memory
     sums, lanes, labels, width = lane.sums, lane.letters.shape[1], offsets.shape[1], W.shape[1]
     mine, run = sums[k], samples[len(samples) * k // lanes : len(samples) * (k + 1) // lanes]
     low, high = len(W) * k // lanes, len(W) * (k + 1) // lanes
@@ -243,7 +244,7 @@ def plane(listing, samples, prices, curvature, weights, memory, exchange, gate, 
             rise += offset[y] * (trial[i, y] - beta[i, y])
     for j in range(low, high):
         for y in range(width):
-            trialW[j, y] = W[j, y] + a * (W[j, y] - oldW[j, y]) + c * stepW[j, y]
+            stepW[j, y] = W[j, y] + a * (W[j, y] - oldW[j, y]) + c * stepW[j, y]
     mine[7] = rise
     if exchange(gate, k, lanes, number + 2) == 0:
         return -1
@@ -254,13 +255,13 @@ def plane(listing, samples, prices, curvature, weights, memory, exchange, gate, 
                 move = (trial[i, y] - at) / curvature
                 if move != 0.0:
                     for j in range(parts[i, k], parts[i, k + 1]):
-                        trialW[indices[j], y] -= values[j] * move
+                        stepW[indices[j], y] -= values[j] * move
     if exchange(gate, k, lanes, number + 3) == 0:
         return -1
     longer = 0.0
     for j in range(low, high):
         for y in range(width):
-            longer += trialW[j, y] * trialW[j, y]
+            longer += stepW[j, y] * stepW[j, y]
     mine[8] = curvature / 2.0 * longer
     if exchange(gate, k, lanes, number + 4) == 0:
         return -1
@@ -281,7 +282,7 @@ def plane(listing, samples, prices, curvature, weights, memory, exchange, gate, 
     for j in range(low, high):
         for y in range(width):
             if better:
-                W[j, y] = trialW[j, y]
+                W[j, y] = stepW[j, y]
             stepW[j, y] = W[j, y] - oldW[j, y]
             oldW[j, y] = W[j, y]
     return 1 if better else 0

@@ -29,14 +29,13 @@ class Weights(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """β and W as the pass found them, their last step, and on trial in the plane; whether a trial was clipped (n,)."""
+    """β and W as the pass found them, and their last step; β on trial in the plane, and whether it was clipped (n,)."""
 
     beta: Floats
     W: Floats
     beta_step: Floats
     W_step: Floats
     beta_trial: Floats
-    W_trial: Floats
     clipped: Ints
 
 
