@@ -521,6 +521,23 @@ def test_features_that_the_data_single_out_among_few_are_a_guess(ways, sure):
     assert verdict(1.0, [fit(1e-5, 0.0, **meant)]).confident == sure
 
 
+@pytest.mark.parametrize(
+    ("free", "most", "least", "sure"),
+    [
+        (True, 1e-5, 0.999e-3, False),
+        (True, 1e-5, 1e-3, True),
+        (False, 1e-5, 5e-4, True),
+        (True, 3.01e-7, 5e-4, False),
+        (True, 2.99e-7, 5e-4, True),
+    ],
+)
+def test_under_a_multiple_of_lambda_without_a_reason_no_other_objective_may_be_near(free, most, least, sure):
+    """Weights that have hardly left 0 lie near the optima of many objectives."""
+    meant = fit(most, 0.0, name="one-vs-rest, likelihood", evidence={"lam": 3.0} | ({"free": 1.0} if free else {}))
+    other = fit(least, least, name="another")
+    assert verdict(1.0, [meant, other]).confident == sure
+
+
 def test_off_the_domain_the_objective_asked_for_is_infinitely_far(monkeypatch):
     bounds = SimpleNamespace(upper=lambda theta: 3.0, relative=lambda upper, lower: (upper - lower) / 4)
     suspect = SimpleNamespace(theta=None, reference=SimpleNamespace(bounds=bounds, upper=1.0))

@@ -298,7 +298,7 @@ def test_the_excess_the_distance_and_a_better_point():
         assert intercepts is b
         return 2.0 * float(other[0, 0])
 
-    suspect = SimpleNamespace(form="form", problem="problem", theta=W.ravel())
+    suspect = suspected(wb.Multiclass(*inputs()), W.ravel(), wb.SoftMargin(0.5))
     found = fit(risking(risk), W, point, ("its name", "its words"), suspect)
     size, most = SHARE * 0.25 * 25.0, 0.5 / 1.0 + 0.25
     assert found.most == pytest.approx(most / size)
@@ -318,10 +318,27 @@ def test_the_excess_the_distance_and_a_better_point():
 
 def test_the_excess_falls_with_the_multiple():
     W, b = np.array([[3.0, -4.0]]), np.zeros(1)
-    suspect = SimpleNamespace(form="form", problem="problem", theta=W.ravel())
+    suspect = suspected(wb.Multiclass(*inputs()), W.ravel(), wb.SoftMargin(0.5))
     point = Point(2.0, b, np.array([[-5.0, 9.0]]), 0.25)  # ρ = (1, 1)
     found = fit(risking(lambda other, b: 0.0), W, point, ("", ""), suspect)
     assert found.most == pytest.approx((2.0 / 4.0 + 0.25) / (SHARE * 25.0))
+
+
+@pytest.mark.parametrize(
+    ("mu", "reason"),
+    [
+        *((0.3, True), (0.3 * 1.019, True), (0.3 * 1.021, False), (0.6, True), (0.15, True), (0.45, False)),
+        *((1 / 9, True), (1.03 / 9, False), (0.3 / 9, True), (0.3 * 9, True)),
+        *((1 / 0.3, True), (1 / (0.3 * 9), True), (2.0, False)),
+    ],
+)
+def test_which_multiples_of_lambda_have_a_reason(mu, reason):
+    """λ, twice or half of it, C = 1, a sum for a mean, a mean twice, λ in the place of C; n = 9."""
+    W = np.array([[3.0, -4.0], [1.0, 0.0], [0.0, 2.0]])
+    suspect = suspected(wb.Multiclass(*inputs()), W.ravel(), wb.SoftMargin(0.3))
+    point = Point(mu, np.zeros(3), -mu * W, 0.0)
+    found = fit(risking(lambda other, b: 0.0), W, point, ("", ""), suspect)
+    assert found.neighbour.evidence == {"lam": mu} | ({} if reason else {"free": 1.0})
 
 
 def test_the_words_of_what_is_learned():

@@ -38,6 +38,8 @@ objective has e₋ ≥ CLOSE, and chance is no rival:
   either e ≤ FINE, or the two are no farther apart than NEXT. Weights that are the best of their length, as on a wrong
   sphere, are optimal for some multiple, and that may lie beside one that has a reason.
 - Of features that a description by the data leaves out, there are WAYS choices of as many or more.
+- Losses of one label against the rest under a multiple of λ without a reason: no other name has e₋ < SURE, or
+  e ≤ FINEST. Weights that have hardly left 0 lie near the optima of many losses, each under a large λ of its own.
 - Half of a multiple of λ fits worse. With F′ = κr + R ≥ 0, half of κ has e′ ≤ (e + ρ)/(1 + ρ), ρ = R(θ)/F′(θ), for
   κr/2 + R ≥ F′/2. So where ρ ≤ WORSE · e, as where all margins are met, no smaller multiple can be told from κ.
 - Of losses that are larger than they should be some h_i is 0: where all are positive, any larger loss fits as well.
@@ -296,6 +298,7 @@ def verdict(given: float, findings: list[Fit], moved: float = np.inf) -> Explana
     beside = moved > STILL and best.apart > REST * moved
     smaller = "multiple" in found.evidence and best.risk <= WORSE * max(best.most, FINE)
     larger = "active" in found.evidence
+    by_chance = by_chance or ("free" in found.evidence and best.most > FINEST and rival < SURE)
     open_to_doubt = found.name in UNSURE or joint(best) or found.size or by_chance or beside or smaller or larger
     far = FARTHEST * float(np.linalg.norm(found.theta)) < best.distance < np.inf
     if far and rival < LEAD * best.most:

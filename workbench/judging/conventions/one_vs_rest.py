@@ -34,6 +34,7 @@ from scipy import sparse
 from workbench.contracts import Floats, Labelled, SmoothForm
 from workbench.judging.conventions.layouts import balanced
 from workbench.judging.conventions.neighbours import SHARE, Fit, Neighbour, Suspect
+from workbench.judging.conventions.scaling import ratios
 from workbench.judging.conventions.standardised import views
 
 ON = 0.02  # of the margin 1: a learner that has converged to 1e-3 has its support vectors within it
@@ -233,8 +234,15 @@ def fit(rows: Rows, W: Floats, point: Point, said: tuple[str, str], suspect: Sus
     here, *others = (cost + risk for cost, risk in zip(costs, rows.risks(W, point.b, residual, steps), strict=True))
     best = min(here, *others)
     most = float((residual * residual).sum()) / (2 * mu) + point.epsilon
-    neighbour = Neighbour(*said, suspect.form, suspect.problem, suspect.theta, evidence={"lam": mu})
+    told = {"lam": mu} if reasoned(suspect, mu) else {"lam": mu, "free": 1.0}
+    neighbour = Neighbour(*said, suspect.form, suspect.problem, suspect.theta, evidence=told)
     return Fit(neighbour, most / size, max(here - best, 0.0) / size, float(np.sqrt(2 * most / mu)))
+
+
+def reasoned(suspect: Suspect, mu: float) -> bool:
+    """Whether μ is λ, or that of C = 1, or λ times another ratio that has a name."""
+    usual = (1.0, 1 / (suspect.n * float(suspect.form.lam)), *(ratio for ratio, _, _ in ratios(suspect)))
+    return any(abs(np.log(mu / (ratio * float(suspect.form.lam)))) <= SAME for ratio in usual)
 
 
 def described(loss: str, bias: str, changed: str, suspect: Suspect, mu: float) -> tuple[str, str]:
