@@ -87,6 +87,20 @@ def test_who_falls_or_jumps_with_the_further_passes_is_not_accused(part, verdict
         assert ("run it longer" in found.reason) == (verdict == NOT_CONVERGED)
 
 
+@pytest.mark.parametrize(("end", "told"), [(0.5, True), (0.5 / 1.49, True), (0.5 / 1.51, False)])
+def test_a_rate_that_further_passes_contradict_is_left_out(end, told):
+    """At passes^-0.5 four times the passes halve the excess."""
+    first = said(NOT_CONVERGED, "history", absolute=1.0)
+    first.evidence["power"] = 0.5
+    reason = given_longer(first, said(NOT_CONVERGED, "history", absolute=end, passes=400.0)).reason
+    beginning = "It is far" if told else f"{far(1.0, 1.0)} after 100 passes"
+    assert reason.startswith(f"{beginning}; 400 passes bring it")
+    first.evidence["power"] = -0.5
+    assert given_longer(first, said(NOT_CONVERGED, "history", absolute=1e-3, passes=400.0)).reason.startswith(
+        "It is far"
+    )
+
+
 def test_two_histories_must_say_so():
     """Who settles with the further passes only is asked once more, and that history decides."""
     first, further = said(NOT_CONVERGED, "history", absolute=2.0), said(DISAGREES, "settled", passes=400.0)

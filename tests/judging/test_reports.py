@@ -88,6 +88,12 @@ def test_passes_go_up(told, words):
     assert passes([(0, W), (1, W)]) == [0.0, 1.0]
 
 
+def test_masked_weights_are_refused_and_masked_arrays_without_a_mask_are_not():
+    with pytest.raises(BadAnswer, match=r"^1 of the weights are masked; give numbers, as weights\.filled\(0\) is\.$"):
+        report_of(np.ma.array([1.0, 2.0], mask=[False, True]))
+    assert report_of(np.ma.array([1.0, 2.0])).theta.tolist() == [1.0, 2.0]
+
+
 @pytest.mark.parametrize("bad", [-1.0, np.inf, np.nan])
 def test_passes_are_numbers_from_0_on(bad):
     with pytest.raises(BadAnswer, match=f"passes are {bad:g}; count them from 0 on"):

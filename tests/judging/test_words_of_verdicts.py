@@ -493,6 +493,12 @@ def test_the_default_tolerance_is_a_ten_thousandth():
     assert crosscheck(reference().theta, reference()).evidence["threshold"] == 1e-4
 
 
+@pytest.mark.parametrize("bad", [-1, np.nan, np.inf, "two", None])
+def test_a_history_counts_its_passes(bad):
+    with pytest.raises(BadInput, match=r"passes (are|is a)"):
+        verdicts.history([(bad, [1.0]), (2, [2.0])])
+
+
 def test_a_history_is_read_in_the_order_of_passes():
     history = verdicts.history([(4, [1.0]), (1, [[2.0, 3.0]]), (2, np.ones(3), {"gap": 1.0})])
     assert [each.passes for each in history] == [1.0, 2.0, 4.0]

@@ -73,6 +73,7 @@ ONGOING = 1.03  # times lower: an excess like t^−0.02 falls as much in FURTHER
 WORKING = 2.0  # times the seconds, from which a learner counts as at work for FURTHER times the passes
 PATIENCE, LEAST = 30.0, 2.0  # times the learner's own seconds, and seconds, that the further passes may take
 SAME = 1.01  # times an excess, within which another one reads the same
+OUTRUN = 1.5  # times lower than a rate has it, from which further passes contradict the rate
 BY_HISTORY = ("ended", "settled")  # rules that rest on a history
 OPEN = ("history", "settled")  # rules of verdicts that a longer history may change
 LONGEST = 4  # histories: of 1, 4, 16 and 64 times the passes
@@ -172,6 +173,8 @@ def given_longer(first: Verdict, further: Verdict) -> Verdict:
     told = first.fact
     if by_history(first) or first.rule == "settled":
         told = paused(first) if "ended" in first.evidence and further.verdict != DISAGREES else seemed(first)
+    elif outrun(first, further):
+        told = f"{far(first.excess, first.absolute)} after {first.evidence['passes']:g} passes"
     said, need = f"{told}; {longer:g} passes ", further.needed
     if further.verdict == AGREES:
         said, need = f"{said}bring it within {further.evidence['threshold']:.1e}, so run it longer.", longer
@@ -183,6 +186,13 @@ def given_longer(first: Verdict, further: Verdict) -> Verdict:
         said += f"bring it to {further.excess:.1e}, so it is not at its end: run it longer"
         said += f", at its latest rate about {need:.2g} passes." if need < MOST * longer else "."
     return replace(first, verdict=NOT_CONVERGED, reason=said, evidence=evidence, rule="history", needed=need, fact=told)
+
+
+def outrun(first: Verdict, further: Verdict) -> bool:
+    """Whether the further passes lead OUTRUN times lower than the rate at which the first history falls."""
+    power = first.evidence.get("power", 0.0)
+    ratio = further.evidence.get("passes", np.nan) / first.evidence.get("passes", np.nan)
+    return bool(power > 0 and further.absolute * OUTRUN < first.absolute * ratio**-power)
 
 
 def paused(verdict: Verdict) -> str:

@@ -147,9 +147,7 @@ def report_of(told: Any, blocks: Blocks | None = None) -> Report:  # what a user
         claims["iterate"] = flat(told["iterate"], blocks)
     if told.get("dual") is not None:
         claims["dual"] = dual_of(told["dual"])
-    passes = np.nan
-    if told.get("passes") is not None and not 0 <= (passes := number("passes", told["passes"])) < np.inf:
-        raise BadAnswer(f"The learner's passes are {passes:g}; count them from 0 on.")
+    passes = np.nan if told.get("passes") is None else counted(told["passes"])
     return Report(passes, flat(told["weights"], blocks), claims, tuple(unread(told, claims)), np.shape(told["weights"]))
 
 
@@ -183,6 +181,14 @@ def number(key: str, value: Any) -> float:  # what a user's learner says
         raise BadAnswer(f"The learner's {key} is a {type(value).__name__}, no number; write it as one.") from None
 
 
+def counted(passes: Any) -> float:  # what a user's learner says
+    """Passes as a number, from 0 on."""
+    told = number("passes", passes)
+    if not 0 <= told < np.inf:
+        raise BadAnswer(f"The learner's passes are {told:g}; count them from 0 on.")
+    return told
+
+
 def blocks_of(formulation: object, problem: object) -> Blocks | None:
     """The blocks of θ, None where the formulation is a text, which tells them with its solution alone."""
     told: Any = getattr(formulation, "blocks", None)  # of any form; a text has none
@@ -209,6 +215,10 @@ def flat(weights: Any, blocks: Blocks | None = None) -> Floats:  # what a user's
         wanted = "" if blocks is None else f", or a dict of exactly {', '.join(blocks)}"
         raise BadAnswer(f"The weights are a dict of {keys}; give one flat array, such as theta_flat{wanted}.")
     dense = weights.toarray() if hasattr(weights, "toarray") else weights  # sparse ones of any library
+    if np.ma.is_masked(dense):
+        raise BadAnswer(
+            f"{np.ma.count_masked(dense)} of the weights are masked; give numbers, as weights.filled(0) is."
+        )
     try:
         if not np.iscomplexobj(dense):
             return np.array(dense, float).ravel()

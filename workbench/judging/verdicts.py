@@ -61,7 +61,7 @@ from workbench.judging.claims import DRIFT, contradicted
 from workbench.judging.controls import Asked, control
 from workbench.judging.mistakes import mistaken
 from workbench.judging.reference import Certified, Formulation, Reference, reference_of
-from workbench.judging.reports import Report, blocks_of, flat
+from workbench.judging.reports import Report, blocks_of, counted, flat
 from workbench.judging.settling import (
     MOST,
     chosen,
@@ -436,7 +436,7 @@ def is_step(thing: Any) -> bool:  # a user's
 
 def handed_over(blocks: Blocks | None, passes: Any, weights: Any, *claims: Any) -> Report:  # a user's
     """A report of passes, weights, and perhaps claims about them."""
-    return Report(float(passes), flat(weights, blocks), *claims[:1], shape=np.shape(weights))
+    return Report(counted(passes), flat(weights, blocks), *claims[:1], shape=np.shape(weights))
 
 
 def objective(formulation: Formulation) -> tuple[object, ...]:
