@@ -29,7 +29,7 @@ from workbench.arithmetic import compiled as machine
 from workbench.contracts import Floats, Ints, Listing
 from workbench.solvers._common import Late, never
 from workbench.solving.block_ascent import crammer_singer_loops as loops
-from workbench.solving.block_ascent.crammer_singer_tables import PAIR, Desk, Memory, Weights, lanes_of, parted, width_of
+from workbench.solving.block_ascent.crammer_singer_tables import LINE, PAIR, Desk, Memory, Weights, lanes_of, parted, width_of
 from workbench.solving.block_ascent.labels import busy
 
 SWEEPS = 20  # of a pass, at most
@@ -75,7 +75,7 @@ class CrammerSinger:
         self.lanes = lanes_of(k, self.count, count)
         self.seed, self.sweeps = np.ones(1, np.int64), SWEEPS
         self.meeting = machine.exchange if compiled else loops.alone
-        plain = loops.climb, busy, loops.shuffled, loops.sweeping(1), loops.plane, loops.score
+        plain = loops.climb, busy, loops.shuffled, loops.scored, loops.sweeping(1), loops.plane, loops.score
         self.mark, self.loops = np.zeros(5), self.compiled() if compiled else plain
         self.begun()
 
@@ -155,8 +155,8 @@ class CrammerSinger:
 
     def tell(self, share: float) -> None:
         """F and D at W, and F at the mean, which moves by `share`."""
-        score, place = self.loops[-1], (share, self.keep, self.state, self.desk)
-        self.beside(len(self.lanes), lambda k: (score, self.listing, self.samples, self.prices, *place))
+        scored, score, place = self.loops[3], self.loops[-1], (share, self.keep, self.state, self.desk)
+        self.beside(len(self.lanes), lambda k: (score, scored, self.listing, self.samples, self.prices, *place))
         sums, self.found = self.lanes[0].sums[:, :6].sum(axis=0), None
         self.total, risk, mean_risk, held, square, mean_square = sums.tolist()
         ends, self.keep = (risk + self.curvature / 2 * square, mean_risk + self.curvature / 2 * mean_square), 0
@@ -212,16 +212,19 @@ class CrammerSinger:
         build, ints, prices, number = machine.compiled_function, np.zeros(1, np.int64), self.prices, np.zeros(1)
         place, crossed = (prices, 1.0, self.state), (self.meeting(1)[0], ints, 0, 0, self.lanes[0])
         sweep = loops.sweeping(PAIR if self.count > 1 else 1)
+        W, found = np.zeros((1, 1, LINE)), np.zeros((1, LINE))
+        scored = build(loops.scored, (ints, number, 0, 0, W, found), "void", packed=True)
         own = (
             build(busy, (ints, prices, 1.0), "int64"),
             build(loops.shuffled, (ints, 1, ints), "void"),
-            build(sweep, (self.listing, ints, 1, *place, *crossed), packed=True),
+            scored,
+            build(sweep, (scored, self.listing, ints, 1, *place, *crossed), packed=True),
             build(loops.plane, (self.listing, ints, *place, self.memory, *crossed), "int64"),
         )
-        scored = self.listing, ints, prices, 1.0, 0, self.state, self.desk, *crossed
+        told = scored, self.listing, ints, prices, 1.0, 0, self.state, self.desk, *crossed
         before = *own, self.listing, ints, ints, ints, number, 1
         return (
             machine.direct(build(loops.climb, (*before, *place, self.memory, *crossed), "int64")),
             *own,
-            machine.direct(build(loops.score, scored, packed=True)),
+            machine.direct(build(loops.score, told, packed=True)),
         )

@@ -48,6 +48,53 @@ def shuffled(order, count, seed):
         order[b], order[a] = order[a], i
 
 
+def scored(indices, values, low, high, W, found):
+    """found (blocks, LINE) = Σ_j values_j W[indices_j] over the entries from `low` to before `high`.
+
+    Two lines at a time, so that the processor need not wait for one sum before it adds to the next.
+    """
+    blocks = len(found)
+    for b in range(0, blocks - 1, 2):
+        a0, a1, a2, a3, a4, a5, a6, a7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        b0, b1, b2, b3, b4, b5, b6, b7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for j in range(low, high):
+            value, row, other = values[j], W[indices[j], b], W[indices[j], b + 1]
+            a0 += value * row[0]
+            a1 += value * row[1]
+            a2 += value * row[2]
+            a3 += value * row[3]
+            a4 += value * row[4]
+            a5 += value * row[5]
+            a6 += value * row[6]
+            a7 += value * row[7]
+            b0 += value * other[0]
+            b1 += value * other[1]
+            b2 += value * other[2]
+            b3 += value * other[3]
+            b4 += value * other[4]
+            b5 += value * other[5]
+            b6 += value * other[6]
+            b7 += value * other[7]
+        row, other = found[b], found[b + 1]
+        row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7] = a0, a1, a2, a3, a4, a5, a6, a7
+        other[0], other[1], other[2], other[3], other[4], other[5], other[6], other[7] = b0, b1, b2, b3, b4, b5, b6, b7
+    if blocks % 2 == 1:
+        b = blocks - 1
+        a0, a1, a2, a3, a4, a5, a6, a7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for j in range(low, high):
+            value, row = values[j], W[indices[j], b]
+            a0 += value * row[0]
+            a1 += value * row[1]
+            a2 += value * row[2]
+            a3 += value * row[3]
+            a4 += value * row[4]
+            a5 += value * row[5]
+            a6 += value * row[6]
+            a7 += value * row[7]
+        row = found[b]
+        row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7] = a0, a1, a2, a3, a4, a5, a6, a7
+
+
 @cache
 def sweeping(at_once):
     """The sweep of lanes that visit so many samples at a time.
@@ -55,7 +102,7 @@ def sweeping(at_once):
     The number is a constant of the compiled loop, whose visits of one sample at a time are faster for that.
     """
 
-    def sweep(listing, order, count, prices, curvature, weights, exchange, gate, k, number, lane):
+    def sweep(scored, listing, order, count, prices, curvature, weights, exchange, gate, k, number, lane):
         """Lane k's part of visits to the first `count` samples of `order`; the gap they met, −1 if a lane has left.
 
         number : of exchanges before; at most `count` come here
@@ -70,22 +117,7 @@ def sweeping(at_once):
             some = 1 if at_once == 1 else min(at_once, count - place)
             for g in range(some):
                 i = order[place + g]
-                low, high = parts[i, k], parts[i, k + 1]
-                for b in range(blocks):
-                    a0, a1, a2, a3, a4, a5, a6, a7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-                    for j in range(low, high):
-                        value, row = values[j], W[indices[j], b]
-                        a0 += value * row[0]
-                        a1 += value * row[1]
-                        a2 += value * row[2]
-                        a3 += value * row[3]
-                        a4 += value * row[4]
-                        a5 += value * row[5]
-                        a6 += value * row[6]
-                        a7 += value * row[7]
-                    line = lines[g, b]
-                    line[0], line[1], line[2], line[3] = a0, a1, a2, a3
-                    line[4], line[5], line[6], line[7] = a4, a5, a6, a7
+                scored(indices, values, parts[i, k], parts[i, k + 1], W, lines[g])
                 for y in range(labels):
                     start[g, y] = beta[i, y]
             if at_once > 1:
@@ -289,7 +321,7 @@ def plane(listing, samples, prices, curvature, weights, memory, exchange, gate, 
 
 
 def climb(
-    busy, shuffled, sweep, plane, listing, samples, order, seed, mark, most, prices, curvature, weights, memory,
+    busy, shuffled, scored, sweep, plane, listing, samples, order, seed, mark, most, prices, curvature, weights, memory,
     exchange, gate, k, number, lane,
 ):  # fmt: skip
     """Lane k's part of the sweeps of a pass and of its step in the plane; 1 if that is taken, else 0.
@@ -312,7 +344,7 @@ def climb(
         count = int(mark[4])
         if count == 0:
             return plane(listing, samples, prices, curvature, weights, memory, exchange, gate, k, number, lane)
-        met = sweep(listing, order, count, prices, curvature, weights, exchange, gate, k, number, lane)
+        met = sweep(scored, listing, order, count, prices, curvature, weights, exchange, gate, k, number, lane)
         number, most = number + count + 1, most - 1
         if exchange(gate, k, lanes, number) == 0:  # all are through with `order` as it was
             return -1
@@ -321,7 +353,7 @@ def climb(
     return 2
 
 
-def score(listing, samples, prices, share, keep, weights, desk, exchange, gate, k, number, lane):
+def score(scored, listing, samples, prices, share, keep, weights, desk, exchange, gate, k, number, lane):
     """A thread's part of the scores at W and at its mean, and of what they tell: its run of samples, its rows of W.
 
     The mean moves by `share` towards W; the mean before goes to desk.best if `keep` is 1. weights.gap takes in what
@@ -345,21 +377,7 @@ def score(listing, samples, prices, share, keep, weights, desk, exchange, gate, 
     total, risk, mean_risk, held_offset = 0.0, 0.0, 0.0, 0.0
     for i in samples[len(samples) * k // threads : len(samples) * (k + 1) // threads]:
         row, other, kind, price = scores[i], mean_scores[i], kinds[i], prices[i]
-        for b in range(len(lines[i])):
-            a0, a1, a2, a3, a4, a5, a6, a7 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-            for j in range(parts[i, 0], parts[i, last]):
-                value, column = values[j], rows[indices[j], b]
-                a0 += value * column[0]
-                a1 += value * column[1]
-                a2 += value * column[2]
-                a3 += value * column[3]
-                a4 += value * column[4]
-                a5 += value * column[5]
-                a6 += value * column[6]
-                a7 += value * column[7]
-            line = lines[i, b]
-            line[0], line[1], line[2], line[3] = a0, a1, a2, a3
-            line[4], line[5], line[6], line[7] = a4, a5, a6, a7
+        scored(indices, values, parts[i, 0], parts[i, last], rows, lines[i])
         for y in range(width):
             other[y] += share * (row[y] - other[y])
         own, own_mean = row[truths[kind]], other[truths[kind]]
