@@ -38,11 +38,28 @@ def entries_of(matrix):
     return np.bincount(matrix.indices, minlength=matrix.shape[1])
 
 
-def turned(matrix, held, x, entries=None):
-    """The ends as an interval, None if there are none."""
-    found = products.turned(matrix, held, x, entries_of(matrix) if entries is None else entries)
-    assert found is None or (np.isfinite(found.lo).all() and np.isfinite(found.hi).all())
-    return found
+def turned(matrix, held, x, entries=None, spread=None):
+    """The ends as an interval (k, columns), None if there are none."""
+    found = products.turned(matrix, held, x, entries_of(matrix) if entries is None else entries, spread)
+    if found is None:
+        return None
+    assert found.shape == (x.lo.shape[1] * matrix.shape[1],)
+    assert np.isfinite(found.lo).all()
+    assert np.isfinite(found.hi).all()
+    squares = found.squared()
+    shape = x.lo.shape[1], matrix.shape[1]
+    ends = Interval(found.lo.reshape(shape), found.hi.reshape(shape))
+    check_squares(ends, squares)
+    return ends
+
+
+def check_squares(ends, squares):
+    """Σ x² at the point of each interval next to 0 and at the farthest, as fractions, and hardly more."""
+    low = sum(max(Fraction(a), -Fraction(b), Fraction(0)) ** 2 for a, b in zip(ends.lo.flat, ends.hi.flat, strict=True))
+    high = sum(max(-Fraction(a), Fraction(b)) ** 2 for a, b in zip(ends.lo.flat, ends.hi.flat, strict=True))
+    assert Fraction(float(squares.lo)) <= low <= high <= Fraction(float(squares.hi))
+    assert float(squares.hi) <= float(high) * (1 + 1e-12) + 1e-290
+    assert float(squares.lo) >= float(low) * (1 - 1e-12) - 1e-290
 
 
 @given(seed=st.integers(0, 2**32 - 1), kinds=st.booleans())
@@ -163,6 +180,16 @@ def test_a_matrix_without_columns_has_no_ends():
     assert found.shape == (3, 0)
 
 
+def test_squares_ask_for_no_ends_but_where_rows_are_longer_than_a_block(monkeypatch):
+    rng = np.random.default_rng(1)
+    for labels, made in ((64, False), (65, True)):
+        found = products.Turned(rng.normal(size=(3, labels)), rng.random(3))
+        squares = found.squared()
+        assert (found.ends is not None) == made
+        check_squares(found, squares)
+    assert found.made() is found.made()
+
+
 @pytest.mark.parametrize("runs", [1, 2, 3, 64])
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -179,7 +206,7 @@ def test_threads_that_share_the_columns_find_the_same_ends(runs, seed):
             function(run)
 
     entries[0] = max(entries.max(), entries_of(matrix).max())
-    whole, parts = turned(matrix, held, x, entries), products.turned(matrix, held, x, entries, spread)
+    whole, parts = turned(matrix, held, x, entries), turned(matrix, held, x, entries, spread)
     assert len(asked) == runs
     assert (parts.lo.tolist(), parts.hi.tolist()) == (whole.lo.tolist(), whole.hi.tolist())
 
@@ -205,6 +232,6 @@ def test_rows_out_of_order_are_not_shared():
     matrix = sparse.csr_array((np.arange(1.0, 4.0), np.array([2, 0, 1]), np.array([0, 3])), shape=(1, 3))
     asked = []
     x, one = Interval(np.ones((1, 2))), np.ones(3, np.int64)
-    found = products.turned(matrix, np.zeros(1, np.int64), x, one, lambda *_: asked.append(1))
+    found = turned(matrix, np.zeros(1, np.int64), x, one, lambda *_: asked.append(1))
     assert not asked
     np.testing.assert_allclose(found.lo, [[2.0, 3.0, 1.0]] * 2)

@@ -135,8 +135,7 @@ class Interval:
             size = abs(Interval(lo[at : at + RUN], hi[at : at + RUN]))
             low.append(blocks(size.lo))
             high.append(blocks(size.hi))
-        ends = [squares(np.concatenate(each), len(lo)) for each in (low, high)]
-        return Interval(max(ends[0].lo, 0.0), ends[1].hi)
+        return of_squares(np.concatenate(low), np.concatenate(high), len(lo))
 
     def sum(self) -> Interval:
         """Σ of all entries; `math.fsum` is correctly rounded, so one outward step encloses it."""
@@ -176,6 +175,11 @@ def squares(blocks: NDArray[np.float64], count: int) -> Interval:
     """
     found, rounding, least = total(blocks, np.inf), gamma(BLOCK + BLOCK), count * TINY
     return Interval(min(found, LARGE), found) * Interval(1 - rounding, 1 + rounding) + Interval(-least, least)
+
+
+def of_squares(low: NDArray[np.float64], high: NDArray[np.float64], count: int) -> Interval:
+    """Σ x² from sums over blocks of the squares of least and of largest sizes, of so many numbers."""
+    return Interval(max(squares(low, count).lo, 0.0), squares(high, count).hi)
 
 
 def total(entries: NDArray[np.float64], beyond: float) -> float:

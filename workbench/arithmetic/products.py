@@ -23,7 +23,7 @@ from scipy import sparse
 
 from workbench.arithmetic.arrays import taken
 from workbench.arithmetic.compiled import available, compiled_function
-from workbench.arithmetic.intervals import SPARE, TINY, Interval, centred, gamma
+from workbench.arithmetic.intervals import SPARE, TINY, Interval, centred, gamma, of_squares
 from workbench.contracts import Floats, Ints
 
 Tops = tuple[Ints, Floats]  # labels and heights
@@ -88,21 +88,67 @@ def scattered(indptr, indices, values, held, x, radius, first, last, sums, width
             widths[indices[j]] += abs(value) * size
 
 
-def ended(sums, widths, wider, least, start, stop, low, high):
-    """Both ends (k, columns) of sums (columns, k) from `start` to before `stop`: centre ∓ (width · wider + least)."""
-    for first in range(start, stop, BLOCK):
-        last = min(first + BLOCK, stop)
+def ended(sums, widths, low, high):
+    """Both ends (k, columns) of sums (columns, k): centre ∓ width."""
+    for first in range(0, len(sums), BLOCK):
+        last = min(first + BLOCK, len(sums))
         for y in range(sums.shape[1]):
             for j in range(first, last):
-                width = widths[j] * wider + least
-                low[y, j] = sums[j, y] - width
-                high[y, j] = sums[j, y] + width
+                low[y, j] = sums[j, y] - widths[j]
+                high[y, j] = sums[j, y] + widths[j]
+
+
+def sized(sums, widths, low, high):
+    """low_j = Σ_y (|c_jy| − width_j)₊² and high_j = Σ_y (|c_jy| + width_j)² of sums c (columns, k)."""
+    for j in range(len(sums)):
+        low[j] = high[j] = 0.0
+        for y in range(sums.shape[1]):
+            size = abs(sums[j, y])
+            low[j] += max(size - widths[j], 0.0) * max(size - widths[j], 0.0)
+            high[j] += (size + widths[j]) * (size + widths[j])
+
+
+class Turned(Interval):
+    """sums (columns, k) ∓ widths (columns,), label by label (k · columns,); ends are made when they are asked for.
+
+    Σ x² needs no ends, which take as long to write as the product takes.
+    """
+
+    __slots__ = ("ends", "sums", "widths")
+
+    def __init__(self, sums: Floats, widths: Floats):
+        self.sums, self.widths = sums, widths
+        self.ends: tuple[Floats, Floats] | None = None
+
+    @property
+    def lo(self) -> Floats:
+        return self.made()[0]
+
+    @property
+    def hi(self) -> Floats:
+        return self.made()[1]
+
+    def made(self) -> tuple[Floats, Floats]:
+        if self.ends is None:
+            low, high = np.empty((2, *self.sums.shape[::-1]))
+            place = self.sums, self.widths, low, high
+            compiled_function(ended, place, "void")(*place)
+            self.ends = low.ravel(), high.ravel()
+        return self.ends
+
+    def squared(self) -> Interval:
+        if self.sums.shape[1] > BLOCK:
+            return super().squared()
+        low, high = np.empty((2, len(self.sums)))
+        place = self.sums, self.widths, low, high
+        compiled_function(sized, place, "void")(*place)
+        return of_squares(low, high, self.sums.size)
 
 
 def turned(
     matrix: sparse.csr_array, held: Ints, x: Interval, entries: Ints, spread: Callable[..., Any] | None = None
-) -> Interval | None:
-    """Encloses M[held]ᵀ x, x (rows, k), as an interval (k, columns).
+) -> Turned | None:
+    """Encloses M[held]ᵀ x, x (rows, k), label by label (k · columns,).
 
     entries : (columns,) how many a column of M has, at most
     spread : calls a function with runs of an array, side by side
@@ -117,17 +163,15 @@ def turned(
     before = np.append(0, entries.cumsum())
     ends = np.searchsorted(before, before[-1] * np.arange(1, RUNS) / RUNS)
     ends = np.concatenate([[0], ends, [columns]])
-    sums, widths, (low, high) = np.zeros((columns, k)), np.zeros(columns), np.empty((2, k, columns))
+    sums, widths = np.zeros((columns, k)), np.zeros(columns)
 
     def some(runs: Ints) -> None:
         first, last = int(ends[runs[0]]), int(ends[runs[-1] + 1])
         place = matrix.indptr, matrix.indices, matrix.data, held, middle, radius, first, last, sums, widths
         compiled_function(scattered, place, "void")(*place)
-        place = sums, widths, 1 + 2 * gamma(count), count * TINY, first, last, low, high
-        compiled_function(ended, place, "void")(*place)
 
     if spread is None or not matrix.has_sorted_indices:
         some(np.arange(RUNS))
     else:
         spread(some, np.arange(RUNS))
-    return Interval(low, high)
+    return Turned(sums, widths * (1 + 2 * gamma(count)) + count * TINY)

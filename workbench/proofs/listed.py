@@ -97,11 +97,10 @@ class Tables:
         low, high, places = -most[held], -least[held], (np.arange(len(held)), self.truth[held])
         low[places], high[places] = down(least[held] @ ones * (1 - rounding)), up(sums[held] * (1 + rounding))
         some = Interval(low, high)
-        found = turned(self.X, held, some, self.entries, spread)
-        if found is None:
-            by_inputs = matvec(taken(self.X, held).T, some, longest=int(self.entries.max(initial=0)))
-            found = Interval(by_inputs.lo.T, by_inputs.hi.T)
-        return Interval(found.lo.ravel(), found.hi.ravel())
+        if found := turned(self.X, held, some, self.entries, spread):
+            return found
+        by_inputs = matvec(taken(self.X, held).T, some, longest=int(self.entries.max(initial=0)))
+        return Interval(by_inputs.lo.T.ravel(), by_inputs.hi.T.ravel())
 
     def offsets(self, samples: Ints, labels: Ints) -> Floats:
         """o of cuts of these samples and labels."""

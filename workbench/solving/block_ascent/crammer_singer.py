@@ -29,7 +29,16 @@ from workbench.arithmetic import compiled as machine
 from workbench.contracts import Floats, Ints, Listing
 from workbench.solvers._common import Late, never
 from workbench.solving.block_ascent import crammer_singer_loops as loops
-from workbench.solving.block_ascent.crammer_singer_tables import LINE, PAIR, Desk, Memory, Weights, lanes_of, parted, width_of
+from workbench.solving.block_ascent.crammer_singer_tables import (
+    LINE,
+    PAIR,
+    Desk,
+    Memory,
+    Weights,
+    lanes_of,
+    parted,
+    width_of,
+)
 from workbench.solving.block_ascent.labels import busy
 
 SWEEPS = 20  # of a pass, at most
