@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,6 +46,18 @@ SHARE = 0.1  # of the gap at the pass's first W, at which its sweeps end
 NEAR = 0.85  # of the gap that is wanted: sweeps end there, too, since what they met tells little of other samples
 BRIEF = 5_000_000  # products of a sweep, up to which a pass looks at the clock at its start only
 LEAST = 150  # products of a visit for a lane, from which lanes take less time than one thread
+
+
+class Loops(NamedTuple):
+    """The loops of a pass; the first and the last are called, the first one with those between."""
+
+    climb: Callable[..., Any]
+    busy: Callable[..., Any]
+    shuffled: Callable[..., Any]
+    scored: Callable[..., Any]
+    sweep: Callable[..., Any]
+    plane: Callable[..., Any]
+    score: Callable[..., Any]
 
 
 class CrammerSinger:
@@ -84,8 +96,9 @@ class CrammerSinger:
         self.lanes = lanes_of(k, self.count, count)
         self.seed, self.sweeps = np.ones(1, np.int64), SWEEPS
         self.meeting = machine.exchange if compiled else loops.alone
-        plain = loops.climb, busy, loops.shuffled, loops.scored, loops.sweeping(1), loops.plane, loops.score
-        self.mark, self.loops = np.zeros(5), self.compiled() if compiled else plain
+        sweep = loops.sweeping(PAIR if self.count > 1 else 1)
+        plain = Loops(loops.climb, busy, loops.shuffled, loops.scored, sweep, loops.plane, loops.score)
+        self.mark, self.loops = np.zeros(5), self.compiled(plain) if compiled else plain
         self.begun()
 
     def restart(self, curvature: float) -> None:
@@ -129,7 +142,7 @@ class CrammerSinger:
 
         When `late`, the pass ends after the sweep that it is in, and a pass of a few milliseconds as ever.
         """
-        climb, place = self.loops[0], (self.listing, self.samples, self.order, self.seed, self.mark)
+        climb, place = self.loops.climb, (self.listing, self.samples, self.order, self.seed, self.mark)
         after = self.prices, self.curvature, self.state, self.memory
         end = max(SHARE * self.total, NEAR * self.wanted * self.known)
         self.mark[:4] = len(self.order), self.total, end, 0 if late() else self.sweeps
@@ -164,8 +177,8 @@ class CrammerSinger:
 
     def tell(self, share: float) -> None:
         """F and D at W, and F at the mean, which moves by `share`."""
-        scored, score, place = self.loops[3], self.loops[-1], (share, self.keep, self.state, self.desk)
-        self.beside(len(self.lanes), lambda k: (score, scored, self.listing, self.samples, self.prices, *place))
+        place = self.listing, self.samples, self.prices, share, self.keep, self.state, self.desk
+        self.beside(len(self.lanes), lambda k: (self.loops.score, self.loops.scored, *place))
         sums, self.found = self.lanes[0].sums[:, :6].sum(axis=0), None
         self.total, risk, mean_risk, held, square, mean_square = sums.tolist()
         ends, self.keep = (risk + self.curvature / 2 * square, mean_risk + self.curvature / 2 * mean_square), 0
@@ -216,24 +229,19 @@ class CrammerSinger:
         samples, labels = np.nonzero(beta)
         return samples, labels[:, None], beta[samples, labels]
 
-    def compiled(self) -> tuple[Callable[..., Any], ...]:  # they return numbers or arrays, or nothing
+    def compiled(self, plain: Loops) -> Loops:
         """The loops of a pass, compiled."""
         build, ints, prices, number = machine.compiled_function, np.zeros(1, np.int64), self.prices, np.zeros(1)
         place, crossed = (prices, 1.0, self.state), (self.meeting(1)[0], ints, 0, 0, self.lanes[0])
-        sweep = loops.sweeping(PAIR if self.count > 1 else 1)
         W, found = np.zeros((1, 1, LINE)), np.zeros((1, LINE))
-        scored = build(loops.scored, (ints, number, 0, 0, W, found), "void", packed=True)
+        scored = build(plain.scored, (ints, number, 0, 0, W, found), "void", packed=True)
         own = (
-            build(busy, (ints, prices, 1.0), "int64"),
-            build(loops.shuffled, (ints, 1, ints), "void"),
+            build(plain.busy, (ints, prices, 1.0), "int64"),
+            build(plain.shuffled, (ints, 1, ints), "void"),
             scored,
-            build(sweep, (scored, self.listing, ints, 1, *place, *crossed), packed=True),
-            build(loops.plane, (self.listing, ints, *place, self.memory, *crossed), "int64"),
+            build(plain.sweep, (scored, self.listing, ints, 1, *place, *crossed), packed=True),
+            build(plain.plane, (self.listing, ints, *place, self.memory, *crossed), "int64"),
         )
+        climb = build(plain.climb, (*own, self.listing, *[ints] * 3, number, 1, *place, self.memory, *crossed), "int64")
         told = scored, self.listing, ints, prices, 1.0, 0, self.state, self.desk, *crossed
-        before = *own, self.listing, ints, ints, ints, number, 1
-        return (
-            machine.direct(build(loops.climb, (*before, *place, self.memory, *crossed), "int64")),
-            *own,
-            machine.direct(build(loops.score, told, packed=True)),
-        )
+        return Loops(machine.direct(climb), *own, machine.direct(build(plain.score, told, packed=True)))
