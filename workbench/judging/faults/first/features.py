@@ -179,7 +179,7 @@ FEATURES = [
         "temperature 2",
         "scaling",
         "lbfgs: multiclass chain; gradient: linear",
-        evidence="subgradient",
+        evidence="features half as large, subgradient",
         logits=lambda self, i, w: self.clean.logits(i, w) / 2,
     ),
 ]
