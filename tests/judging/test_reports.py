@@ -6,8 +6,19 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import workbench as wb
+from workbench.contracts import Blocks
 from workbench.judging import reports
-from workbench.judging.reports import BadAnswer, Report, is_checkpoint, report_of, reports_of, thinned
+from workbench.judging.reports import (
+    BadAnswer,
+    Report,
+    blocks_of,
+    flat,
+    is_checkpoint,
+    report_of,
+    reports_of,
+    thinned,
+)
 
 KEPT, ENDLESS = 500, 100_000  # written out, not imported
 W = np.array([1.0, 2.0])
@@ -235,3 +246,40 @@ def test_weights_that_are_none():
         with pytest.raises(BadAnswer, match=words):
             report_of(told)
     assert Report(1.0, W).claims == {}
+
+
+# ── dicts of blocks ───────────────────────────────────────────────────────────────────────────────
+
+
+BLOCKS = Blocks({"w": (2, 2), "c": (1,)})
+ONE = "give one flat array, such as theta_flat"
+
+
+def test_a_dict_of_the_blocks_is_one_vector():
+    told = {"c": [5.0], "w": [[1.0, 2.0], [3.0, 4.0]]}
+    assert flat(told, BLOCKS).tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert report_of(told, BLOCKS).theta.tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert [each.theta.tolist() for each in reports_of([told, told], 2, blocks=BLOCKS)] == [
+        [1.0, 2.0, 3.0, 4.0, 5.0]
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    ("told", "blocks", "words"),
+    [
+        ({"w": np.ones(3), "c": [1.0]}, BLOCKS, "The block w of the weights has 3 entries; give 4."),
+        ({"w": np.ones(4)}, BLOCKS, f"The weights are a dict of w; {ONE}, or a dict of exactly w, c."),
+        ({}, None, f"The weights are a dict of nothing; {ONE}."),
+        ({"w": np.ones(4), "c": [1.0]}, None, f"The weights are a dict of w, c; {ONE}."),
+    ],
+)
+def test_other_dicts_are_refused(told, blocks, words):
+    with pytest.raises(BadAnswer) as refusal:
+        flat(told, blocks)
+    assert str(refusal.value) == words
+
+
+def test_the_blocks_of_a_form_and_none_of_a_text():
+    problem = wb.Multiclass(np.eye(3), np.arange(3))
+    assert list(blocks_of(wb.SoftMargin(), problem)) == ["w"]
+    assert blocks_of(object(), problem) is None

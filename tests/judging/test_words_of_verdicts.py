@@ -493,6 +493,30 @@ def test_the_default_tolerance_is_a_ten_thousandth():
     assert crosscheck(reference().theta, reference()).evidence["threshold"] == 1e-4
 
 
+@pytest.mark.parametrize(
+    ("passes", "several"),
+    [
+        ([2, 4], True),
+        ([1.01, 2.02], True),
+        ([3, 6, 12, 24], True),
+        ([2, 4, 8, 16, 32], False),
+        ([1, 2], False),
+        ([2, 3.99], False),
+        ([2, 4, 7.99], False),
+        ([2, 3, 6], False),
+    ],
+)
+def test_a_few_answers_each_with_twice_the_passes_are_those_of_several_fits(passes, several):
+    assert verdicts.budgets(np.array(passes, float)) == several
+
+
+@pytest.mark.parametrize("several", [True, False])
+def test_answers_that_are_the_same_accuse_if_they_are_those_of_several_fits(several):
+    best = reference()
+    history = [(2, best.theta + 1.0), (4 if several else 3, best.theta + 1.0)]
+    assert crosscheck(history, best).verdict == (DISAGREES if several else NOT_CONVERGED)
+
+
 @pytest.mark.parametrize("bad", [-1, np.nan, np.inf, "two", None])
 def test_a_history_counts_its_passes(bad):
     with pytest.raises(BadInput, match=r"passes (are|is a)"):

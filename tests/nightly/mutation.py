@@ -220,10 +220,10 @@ TARGETS |= {
 JUDGES = ("words_of_verdicts", "judges_numbers", "settling", "patience", "controls", "verdict_parts")
 CONVENTIONS = ("features", "layouts", "standardised", "losses", "padding", "neighbours")
 OF_JUDGE = {  # of each module of the judge, the fast tests in tests/judging
-    "patience": ("patience", "stand"),
+    "patience": ("patience", "straight", "stand"),
     "programs": ("own_programs",),
     "terms": ("terms", "own_programs"),
-    "settling": ("settling_parts", "settling"),
+    "settling": ("settling_parts", "straight", "settling"),
     "seeds": ("verdict_parts",),
     "share": ("share",),
     "claims": ("claims", "verdict_parts", "judges_numbers"),

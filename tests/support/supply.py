@@ -28,6 +28,7 @@ WHY = {
     "click": "the command line",
     "rich": "tables and progress on a terminal",
     "jinja2": "the pages of `cutbench report`",
+    "threadpoolctl": "products of matrices in one thread while the judge computes",
     "markupsafe": "marks text of these pages as checked; Jinja2 brings it",
     "numba": "compiled loops",
     "scikit-learn": "small data sets, estimators, peers",

@@ -58,6 +58,7 @@ from workbench.judging.verdicts import checked_tolerance
 from workbench.judging.warned import Warned
 from workbench.judging.words import AGREES, DISAGREES, NOT_CONVERGED, Verdict
 from workbench.solving.progress import checked_calls
+from workbench.system.blas import one_thread
 from workbench.system.processes import OutOfTime
 
 
@@ -147,7 +148,7 @@ def judge(
     if patience is not None and not patience >= 0:
         raise BadInput(f"patience is {patience}; give seconds from 0 on, such as patience=60.")
     watch = watch or str
-    with bench(candidate, reference, seconds, patience) as stand:
+    with one_thread(), bench(candidate, reference, seconds, patience) as stand:
         began, trials = stand.clock(), []
         for seed in seeds:
             watch(f"its runs, seed {seed}")

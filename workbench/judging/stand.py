@@ -35,6 +35,7 @@ from workbench.judging.warned import Tally
 from workbench.judging.words import DISAGREES, FAILED, NOT_COMPARABLE, NOT_CONVERGED, Verdict
 from workbench.solving.stochastic import run
 from workbench.solving.transfer import rebuilt
+from workbench.system.blas import threads_of_before
 from workbench.system.processes import Died, OutOfTime, Raised, lines_of
 
 BUDGETS = 5  # a history's budgets: all, a half, a quarter, …
@@ -81,8 +82,9 @@ class Stand:
         extra = {"start": started(self.reference)} if start else {}
         with self.lent() as data, contextlib.redirect_stdout(sys.stderr), self.tally.listening():
             began = time.perf_counter()
-            returned = self.learner.fit(data, form, budget, seed, **extra)
-            reports = reports_of(returned, budget, began + within if within else np.inf, blocks_of(form, data))
+            with threads_of_before():
+                returned = self.learner.fit(data, form, budget, seed, **extra)
+                reports = reports_of(returned, budget, began + within if within else np.inf, blocks_of(form, data))
             took = time.perf_counter() - began
         return reports, took
 
