@@ -2,34 +2,57 @@
 
 Products as small as the judge's take as long in several threads as in one, and threads that wait for a core that other
 work has are busy all the while: on a machine at work, judging took four times its CPU seconds. The number is one for a
-process, so that products in other threads of a user's process have one thread for so long, too.
+process, so that products in other threads of a user's process have one thread for so long, too. A judge that does not
+run in the main thread leaves the number as it is: there OpenBLAS does not take another one, and judges in several
+threads would undo each other's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import LibController, ThreadpoolController
 
-_BEFORE: ContextVar[int | None] = ContextVar("threads before `one_thread`", default=None)
+_BEFORE: ContextVar[Sequence[int] | None] = ContextVar("threads before `one_thread`", default=None)
 
 
 @cache
-def libraries() -> ThreadpoolController:
+def libraries() -> list[LibController]:
     """The BLAS libraries of this process."""
-    return ThreadpoolController().select(user_api="blas")
+    return ThreadpoolController().select(user_api="blas").lib_controllers
+
+
+def found() -> list[int]:
+    """Each library's threads."""
+    return [int(each.num_threads or 1) for each in libraries()]
+
+
+@contextmanager
+def threads(numbers: Sequence[int]) -> Iterator[None]:
+    """Products of each library in so many threads until the block ends."""
+    before = found()
+    try:
+        for library, number in zip(libraries(), numbers, strict=True):
+            library.set_num_threads(number)
+        yield
+    finally:
+        for library, number in zip(libraries(), before, strict=True):
+            library.set_num_threads(number)
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Products in one thread until the block ends."""
-    threads = max((each["num_threads"] for each in libraries().info()), default=1)
-    token = _BEFORE.set(threads)
+    """Products in one thread until the block ends, in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    token = _BEFORE.set(found())
     try:
-        with libraries().limit(limits=1):
+        with threads([1] * len(libraries())):
             yield
     finally:
         _BEFORE.reset(token)
@@ -38,9 +61,9 @@ def one_thread() -> Iterator[None]:
 @contextmanager
 def threads_of_before() -> Iterator[None]:
     """Within `one_thread`, products in as many threads as before; elsewhere nothing."""
-    threads = _BEFORE.get()
-    if threads is None:
+    before = _BEFORE.get()
+    if before is None:
         yield
         return
-    with libraries().limit(limits=threads):
+    with threads(before):
         yield

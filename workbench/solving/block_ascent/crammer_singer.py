@@ -48,16 +48,19 @@ BRIEF = 5_000_000  # products of a sweep, up to which a pass looks at the clock 
 LEAST = 150  # products of a visit for a lane, from which lanes take less time than one thread
 
 
+Loop = Callable[..., Any]  # they return numbers or arrays, or nothing
+
+
 class Loops(NamedTuple):
     """The loops of a pass; the first and the last are called, the first one with those between."""
 
-    climb: Callable[..., Any]
-    busy: Callable[..., Any]
-    shuffled: Callable[..., Any]
-    scored: Callable[..., Any]
-    sweep: Callable[..., Any]
-    plane: Callable[..., Any]
-    score: Callable[..., Any]
+    climb: Loop
+    busy: Loop
+    shuffled: Loop
+    scored: Loop
+    sweep: Loop
+    plane: Loop
+    score: Loop
 
 
 class CrammerSinger:
