@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -479,6 +480,23 @@ def test_a_forked_process_has_backends_of_its_own():
             os._exit(code)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert answer(5).x.size == 5
+
+
+def test_threads_that_solve_at_once_have_backends_of_their_own():
+    """They met answers to one another's questions. Processes of threads that have ended end with the next start."""
+    own = BACKENDS["CLARABEL"]
+
+    def answers(size: int) -> bool:
+        found = (own.solve(nearest(size), 1e-8, time_limit=30.0).x for _ in range(20))
+        return all(each.shape == (size,) and np.allclose(each, 0.5, atol=1e-6) for each in found)
+
+    with ThreadPoolExecutor(3) as pool:
+        assert all(pool.map(answers, (2, 3, 4)))
+        theirs = [pool.submit(watched, "CLARABEL", own.run).result()]
+    watched("CLARABEL", own.run).end()
+    assert any(each.alive for each in theirs)
+    watched("CLARABEL", own.run)
+    assert not any(each.alive for each in theirs)
 
 
 def nearest(size: int) -> ConeProgram:

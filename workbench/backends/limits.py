@@ -1,11 +1,13 @@
 """Limits that hold for a backend: a process of its own, which an alarm kills even inside native code.
 
 The first solve under a limit starts one process for the backend, in half a second; the process then answers one program
-after another. A program is sent as arrays and numbers, the adapter's function as the names of its module and itself.
+after another. Threads that solve at once have processes of their own, for a pipe holds one question at a time. A
+program is sent as arrays and numbers, the adapter's function as the names of its module and itself.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
@@ -17,6 +19,7 @@ from workbench.backends.cone import Answer, ConeProgram, Matrix
 from workbench.system.processes import Message, OutOfTime, Process
 
 Adapter = Callable[[ConeProgram, dict[str, Any], Answer | None], Answer]
+Key = tuple[str, Adapter, int | None]  # a backend's name, its function, and the thread that asks
 
 STOPPED = "did not return within"
 PARTS = ("data", "indices", "indptr")
@@ -25,9 +28,10 @@ PARTS = ("data", "indices", "indptr")
 class Watched(Process):
     """An adapter's function in a process of its own, which answers until an alarm kills the process."""
 
-    def __init__(self, name: str, run: Adapter):
+    def __init__(self, key: Key):
         super().__init__(answered)
-        self.name, self.run = name, run
+        self.key = key
+        self.name, self.run, _ = key
 
     def answer(
         self, program: ConeProgram, options: Mapping[str, object], hint: Answer | None, limit: float | None
@@ -42,18 +46,25 @@ class Watched(Process):
         return Answer(arrays["x"], arrays["z"], **numbers)
 
     def end(self) -> int:
-        _RUNNING.pop((self.name, self.run), None)
+        _RUNNING.pop(self.key, None)
         return super().end()
 
 
-_RUNNING: dict[tuple[str, Adapter], Watched] = {}
+_RUNNING: dict[Key, Watched] = {}
 
 
 def watched(name: str, run: Adapter) -> Watched:
-    """The process of an adapter, started at the first call, and again if it has ended or belongs to our parent."""
-    process = _RUNNING.get((name, run))
+    """The process of an adapter for this thread, started at the first call, and again if it has ended or is a parent's.
+
+    Processes of threads that have ended end when another one is started.
+    """
+    key = name, run, threading.current_thread().ident
+    process = _RUNNING.get(key)
     if process is None or not process.alive:
-        process = _RUNNING[name, run] = Watched(name, run)
+        threads = {each.ident for each in threading.enumerate()}
+        for other in [each for each in list(_RUNNING.values()) if each.key[2] not in threads]:
+            other.end()
+        process = _RUNNING[key] = Watched(key)
     return process
 
 

@@ -62,7 +62,7 @@ def solve(
     source : the origin of the problem (`name`, `settings`), for the certificate and the journal
     parallel : workers for the oracle: "local:2" for two processes, "dask://HOST:PORT" for a cluster (solving/shards.py)
     threads : the number of threads for sweeps of a compiled oracle and for passes over many samples, from 1 to 4 per
-        core; the same number gives the same result
+        core; the same number gives the same result where no time limit is set
 
     Raises
     ------
