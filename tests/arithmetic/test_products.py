@@ -68,15 +68,16 @@ def test_the_same_floats_as_scipy(seed, kinds):
     """Where the table of offsets has a row for each of three kinds, and where it has one for each label."""
     (matrix, held, _), rng = drawn(seed), np.random.default_rng(seed)
     table, truths = rng.normal(size=(7, 3)), np.array([2, 0, 1]) if kinds else np.arange(3)
-    place = matrix, held, table, rng.normal(size=(3, 3)), rng.integers(3, size=9), truths
+    offset, kind = rng.normal(size=(3, 3)), rng.integers(3, size=9)
+    place = matrix, held, table, offset, kind, truths
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(products, "available", lambda: False)
         plain = products.highest(*place)
     scores = [(matrix[[i]] @ table)[0] for i in held]
-    own = [scores[r][truths[place[4][i]]] for r, i in enumerate(held)]
+    own = [scores[r][truths[kind[i]]] for r, i in enumerate(held)]
     found = products.highest(*place)
     assert found[0].tolist() == plain[0].tolist() == [int(np.argmax(each)) for each in scores]
-    heights = [float(max(scores[r] - own[r] + place[3][place[4][i]])) for r, i in enumerate(held)]
+    heights = [float(max(scores[r] - own[r] + offset[kind[i]])) for r, i in enumerate(held)]
     assert found[1].tolist() == plain[1].tolist() == heights
 
 
@@ -180,7 +181,7 @@ def test_a_matrix_without_columns_has_no_ends():
     assert found.shape == (3, 0)
 
 
-def test_squares_ask_for_no_ends_but_where_rows_are_longer_than_a_block(monkeypatch):
+def test_squares_ask_for_no_ends_but_where_rows_are_longer_than_a_block():
     rng = np.random.default_rng(1)
     for labels, made in ((64, False), (65, True)):
         found = products.Turned(rng.normal(size=(3, labels)), rng.random(3))
@@ -208,6 +209,7 @@ def test_threads_that_share_the_columns_find_the_same_ends(runs, seed):
     entries[0] = max(entries.max(), entries_of(matrix).max())
     whole, parts = turned(matrix, held, x, entries), turned(matrix, held, x, entries, spread)
     assert len(asked) == runs
+    assert sorted(each for run in asked for each in run) == list(range(products.RUNS))
     assert (parts.lo.tolist(), parts.hi.tolist()) == (whole.lo.tolist(), whole.hi.tolist())
 
 

@@ -490,13 +490,15 @@ def test_threads_that_solve_at_once_have_backends_of_their_own():
         found = (own.solve(nearest(size), 1e-8, time_limit=30.0).x for _ in range(20))
         return all(each.shape == (size,) and np.allclose(each, 0.5, atol=1e-6) for each in found)
 
+    ours = watched("CLARABEL", own.run)
     with ThreadPoolExecutor(3) as pool:
         assert all(pool.map(answers, (2, 3, 4)))
-        theirs = [pool.submit(watched, "CLARABEL", own.run).result()]
-    watched("CLARABEL", own.run).end()
-    assert any(each.alive for each in theirs)
-    watched("CLARABEL", own.run)
-    assert not any(each.alive for each in theirs)
+        theirs = pool.submit(watched, "CLARABEL", own.run).result()
+    assert theirs is not ours
+    assert theirs.alive
+    ours.end()
+    assert watched("CLARABEL", own.run).alive
+    assert not theirs.alive
 
 
 def nearest(size: int) -> ConeProgram:
