@@ -30,6 +30,7 @@ ON, SHARE, LEAST = 0.02, 30.0, 1e-8  # written out, not imported
 FUNCTIONS = {
     "hinge": lambda m: max(1 - m, 0.0),
     "squared hinge": lambda m: max(1 - m, 0.0) ** 2,
+    "squared loss": lambda m: (1 - m) ** 2,
     "likelihood": lambda m: np.log(1 + np.exp(-m)),
 }
 

@@ -240,8 +240,8 @@ def fit(rows: Rows, W: Floats, point: Point, said: tuple[str, str], suspect: Sus
 
 
 def reasoned(suspect: Suspect, mu: float) -> bool:
-    """Whether μ is λ, or that of C = 1, or λ times another ratio that has a name."""
-    usual = (1.0, 1 / (suspect.n * float(suspect.form.lam)), *(ratio for ratio, _, _ in ratios(suspect)))
+    """Whether μ is λ, or λ times a ratio that has a name, as that of C = 1 has."""
+    usual = (1.0, *(ratio for ratio, _, _ in ratios(suspect)))
     return any(abs(np.log(mu / (ratio * float(suspect.form.lam)))) <= SAME for ratio in usual)
 
 
