@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -20,7 +21,8 @@ def drawn(seed, signed=True, rows=9, columns=7, k=3):
     matrix.data[:] = rng.normal(size=matrix.nnz) if signed else rng.random(matrix.nnz)
     held = np.flatnonzero(rng.random(rows) < 0.7)
     low = rng.normal(size=(len(held), k)) * 10.0 ** rng.integers(-6, 6, (len(held), k))
-    return sparse.csr_array(matrix), held, Interval(low, low + rng.random(low.shape) * 1e-9)
+    low, high = (each * (rng.random(low.shape) < 0.8) for each in (low, low + rng.random(low.shape) * 1e-9))
+    return sparse.csr_array(matrix), held, Interval(np.minimum(low, high), np.maximum(low, high))
 
 
 @pytest.fixture(autouse=True, params=["compiled", "plain"])
@@ -38,9 +40,17 @@ def entries_of(matrix):
     return np.bincount(matrix.indices, minlength=matrix.shape[1])
 
 
+def few(x):
+    """The rows of x by those entries that are not zero, in an order of their own."""
+    rows, columns = np.nonzero((x.lo != 0.0) | (x.hi != 0.0))
+    order = np.random.default_rng(len(rows)).permutation(len(rows))
+    rows, columns = rows[order], columns[order]
+    return products.Few(rows, columns, x[rows, columns], x.lo.shape[1])
+
+
 def turned(matrix, held, x, entries=None, spread=None):
     """The ends as an interval (k, columns), None if there are none."""
-    found = products.turned(matrix, held, x, entries_of(matrix) if entries is None else entries, spread)
+    found = products.turned(matrix, held, few(x), entries_of(matrix) if entries is None else entries, spread)
     if found is None:
         return None
     assert found.shape == (x.lo.shape[1] * matrix.shape[1],)
@@ -176,6 +186,34 @@ def test_radii_whose_sum_rounds_down():
     assert 1 < 1 + 3000 * Fraction(U) <= Fraction(found.hi[0, 0])
 
 
+def test_few_entries_among_zeros():
+    x = products.Few(np.array([1, 0, 1]), np.array([0, 2, 1]), Interval([1.0, 2.0, 3.0], [4.0, 5.0, 6.0]), 3)
+    assert x.dense(3).lo.tolist() == [[0, 0, 2], [1, 3, 0], [0, 0, 0]]
+    assert x.dense(3).hi.tolist() == [[0, 0, 5], [4, 6, 0], [0, 0, 0]]
+
+
+@given(seed=st.integers(0, 2**32 - 1), shuffled=st.booleans())
+@settings(max_examples=25)
+def test_a_survey_of_rows_and_columns(seed, shuffled):
+    """The same floats and counts as NumPy's, and whether rows are in order, as SciPy finds it."""
+    (matrix, _, _), rng = drawn(seed), np.random.default_rng(seed)
+    indices, data = matrix.indices.copy(), matrix.data.copy()
+    if shuffled:
+        for low, high in pairwise(matrix.indptr):
+            order = low + rng.permutation(high - low)
+            indices[low:high], data[low:high] = matrix.indices[order], matrix.data[order]
+    place = data, indices, matrix.indptr
+    looked, fresh, plain = (sparse.csr_array(place, shape=matrix.shape) for _ in range(3))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(products, "COUNTED", 0)
+        sizes, entries = products.survey(looked)
+        patch.setattr(products, "COUNTED", len(data) + 1)
+        others = products.survey(plain)
+    assert looked.has_sorted_indices == fresh.has_sorted_indices
+    assert (sizes.tolist(), entries.tolist()) == tuple(each.tolist() for each in others)
+    assert entries.tolist() == entries_of(matrix).tolist()
+
+
 def test_a_matrix_without_columns_has_no_ends():
     found = turned(sparse.csr_array((2, 0)), np.arange(2), Interval(np.ones((2, 3))))
     assert found.shape == (3, 0)
@@ -208,8 +246,9 @@ def test_threads_that_share_the_columns_find_the_same_ends(runs, seed):
 
     entries[0] = max(entries.max(), entries_of(matrix).max())
     whole, parts = turned(matrix, held, x, entries), turned(matrix, held, x, entries, spread)
-    assert len(asked) == runs
-    assert sorted(each for run in asked for each in run) == list(range(products.RUNS))
+    assert len(asked) == 2 * runs, "for the product, and for its squares"
+    for some, shared in ((asked[:runs], products.RUNS), (asked[runs:], columns)):
+        assert sorted(each for run in some for each in run) == list(range(shared))
     assert (parts.lo.tolist(), parts.hi.tolist()) == (whole.lo.tolist(), whole.hi.tolist())
 
 
@@ -217,11 +256,12 @@ def test_threads_share_about_as_many_entries(monkeypatch):
     """The first of 100 columns has half of all entries."""
     matrix = sparse.csr_array(np.vstack([np.ones((1, 100)), np.ones((99, 1)) @ np.eye(1, 100)]))
     seen, sound = [], products.scattered
-    monkeypatch.setattr(products, "scattered", lambda *place: seen.append(place[6:8]) or sound(*place))
+    monkeypatch.setattr(products, "scattered", lambda *place: seen.append(place[9:11]) or sound(*place))
     monkeypatch.setattr(products, "compiled_function", lambda function, *_: function)
-    products.turned(matrix, np.arange(100), Interval(np.ones((100, 2))), entries_of(matrix), halves)
+    x = few(Interval(np.ones((100, 2))))
+    products.turned(matrix, np.arange(100), x, entries_of(matrix), halves)
     assert seen == [(0, 1), (1, 100)]
-    products.turned(matrix, np.arange(100), Interval(np.ones((100, 2))), np.full(100, 100), halves)
+    products.turned(matrix, np.arange(100), x, np.full(100, 100), halves)
     assert seen[2:] == [(0, 50), (50, 100)]
 
 
@@ -234,6 +274,6 @@ def test_rows_out_of_order_are_not_shared():
     matrix = sparse.csr_array((np.arange(1.0, 4.0), np.array([2, 0, 1]), np.array([0, 3])), shape=(1, 3))
     asked = []
     x, one = Interval(np.ones((1, 2))), np.ones(3, np.int64)
-    found = turned(matrix, np.zeros(1, np.int64), x, one, lambda *_: asked.append(1))
-    assert not asked
+    found = turned(matrix, np.zeros(1, np.int64), x, one, lambda function, some: asked.append(function(some)))
+    assert len(asked) == 1, "the squares, which need no order"
     np.testing.assert_allclose(found.lo, [[2.0, 3.0, 1.0]] * 2)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from workbench.arithmetic import intervals
 from workbench.arithmetic.intervals import TINY, Interval, U
 from workbench.contracts import Listing
 from workbench.objectives.oracles import MarginRescaling
@@ -178,7 +179,7 @@ def test_labels_of_highest_score_of_the_last_product_of_all_samples():
     best = (tables.X @ theta.reshape(3, 2).T).argmax(axis=1)
     assert len(set(best.tolist())) > 1
     assert tables.decoded(theta) is None, "there was no product"
-    tables.hinges(theta, 0.0, everyone, lambda function, samples: [function(samples[:2]), function(samples[2:])])
+    tables.hinges(theta, 0.0, everyone, lambda function, some: [function(some[:1]), function(some[1:])])
     assert tables.decoded(theta).tolist() == best.tolist()
     assert tables.decoded(theta + 1e-9) is None
     tables.hinges(theta, 0.0, everyone[:6], alone)
@@ -242,16 +243,17 @@ def seen(monkeypatch):
     return found
 
 
-def test_masses_of_true_labels_err_by_a_rounding_for_each_label(coarse, seen):
+def test_masses_of_true_labels_err_by_the_roundings_of_the_longest_sum(seen, monkeypatch):
     """And are rounded outward; the others are the weights. Rows without a mass are left out, columns have 2 entries."""
+    monkeypatch.setattr(intervals, "gamma", lambda k: k / 1024)
     tables = tables_from([[1.0, 0], [2.0, 1.0], [0, 4.0]], [2, 0, 1], np.zeros((3, 3)))
     samples, labels = np.array([0, 0, 0, 2, 2, 2]), np.array([0, 1, 2, 0, 1, 2])
     low = np.array([0.5, 0.25, 9.0, 3.0, 9.0, 0.0])
     tables.push(samples, labels, Interval(low, 2 * low))
     (entries, held), (shape, some, longest) = seen
     assert (entries.tolist(), longest, held, shape) == ([2, 2], 2, [0, 2], (2, 2))
-    least = np.nextafter(np.array([0.75, 3.0]) * (1 - 3 / 1024), -np.inf).tolist()
-    most = np.nextafter(np.array([1.5, 6.0]) * (1 + 3 / 1024), np.inf).tolist()
+    least = np.nextafter(np.array([0.75, 3.0]) * (1 - 2 / 1024), -np.inf).tolist()
+    most = np.nextafter(np.array([1.5, 6.0]) * (1 + 2 / 1024), np.inf).tolist()
     assert some.lo.tolist() == [[-1.0, -0.5, least[0]], [-6.0, least[1], 0.0]]
     assert some.hi.tolist() == [[-0.5, -0.25, most[0]], [-3.0, most[1], 0.0]]
 

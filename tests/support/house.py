@@ -45,7 +45,7 @@ HEAVY = {
         *("programs", "backends", "solving/masters/declared", "solving/lazy", "formulations", "objectives"),
         *("dyads/nuclear", "outputs", "learners/generative", "command/doctor"),
     ],
-    "numba": ["arithmetic/compiled", "arithmetic/meeting", "arithmetic/sealed"],
+    "numba": ["arithmetic/ahead", "arithmetic/compiled", "arithmetic/meeting", "arithmetic/sealed"],
 }
 SOLVER_PACKAGES = {"clarabel", "osqp", "ecos", "scs", "piqp", "daqp", "highspy", "pyscipopt"}
 HEAVY |= {package: ["backends", "command/doctor"] for package in SOLVER_PACKAGES}

@@ -1,4 +1,4 @@
-"""numba, used here, in sealed.py and in meeting.py only: ahead-of-time signatures, compiled once per machine.
+"""numba, used here, in sealed.py, meeting.py and ahead.py only: ahead-of-time signatures, compiled once per machine.
 
 A function that takes numba *dispatchers* as arguments is compiled again in every process. Functions
 typed by `types.FunctionType` are plain pointers: with explicit signatures the machine code depends on
@@ -100,6 +100,16 @@ def exchanging() -> Callable[..., int]:
     return compiled(exchanged, types.int64(types.int64[::1], *[types.int64] * 3))
 
 
+@cache
+def ahead() -> Callable[..., None]:
+    """`ahead` of arithmetic/ahead.py, compiled."""
+    from numba import types
+
+    from workbench.arithmetic.ahead import ahead as asked
+
+    return compiled(asked, types.void(types.int64[::1], types.float64[::1], types.float64[:, ::1], *[types.int64] * 3))
+
+
 def compiled_sweep(sweep: Callable[..., object], kernel: Kernel, arguments: tuple[Any, ...]) -> Callable[..., None]:
     """sweep(argmax_into, add_slope, data, *arguments), compiled for the types of the arguments."""
     from numba import typeof, types
@@ -131,7 +141,7 @@ def trait(argument: Any) -> Any:
         return argument.dtype, argument.ndim, argument.flags.num & ~OWNED
     if isinstance(argument, tuple):
         return type(argument), *map(trait, argument)
-    if hasattr(argument, "nopython_signatures"):
+    if hasattr(type(argument), "nopython_signatures"):  # of the object they are made anew
         return argument
     return type(argument) if isinstance(argument, bool | int | float | np.generic) else kind(argument)
 

@@ -16,21 +16,47 @@ by any number of threads.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from workbench.arithmetic.arrays import taken
+from workbench.arithmetic.arrays import size_of, taken
 from workbench.arithmetic.compiled import available, compiled_function
-from workbench.arithmetic.intervals import SPARE, TINY, Interval, centred, gamma, of_squares
+from workbench.arithmetic.intervals import SPARE, TINY, Interval, centred, gamma, magnitudes, of_squares
 from workbench.contracts import Floats, Ints
 
 Tops = tuple[Ints, Floats]  # labels and heights
 
 BLOCK = 64  # columns that are turned at a time, so that their sums stay in the nearest cache
 RUNS = 64  # of columns, among which threads share them
+COUNTED = 30_000  # entries up to which NumPy counts them faster than it takes to find the compiled loop
 MANY = 300_000  # products from which the compiled loop saves more than it takes to find it
+
+
+def surveyed(indptr, indices, values, sizes, entries):
+    """sizes_i = Σ_j |M_ij|, and how many entries a column has; 1 if each row has its columns in order, else 0."""
+    ordered = 1
+    for i in range(len(sizes)):
+        size, before = 0.0, -1
+        for j in range(indptr[i], indptr[i + 1]):
+            size += abs(values[j])
+            entries[indices[j]] += 1
+            ordered = 0 if indices[j] < before else ordered
+            before = indices[j]
+        sizes[i] = size
+    return ordered
+
+
+def survey(matrix: sparse.csr_array) -> tuple[Floats, Ints]:
+    """Σ_j |M_ij| of each row, rounded, and how many entries a column has; SciPy keeps whether rows are in order."""
+    rows, columns = size_of(matrix)
+    if matrix.nnz < COUNTED or not available():
+        return magnitudes(matrix) @ np.ones(columns), np.bincount(matrix.indices, minlength=columns)
+    sizes, entries = np.empty(rows), np.zeros(columns, np.int64)
+    place = matrix.indptr, matrix.indices, matrix.data, sizes, entries
+    matrix.has_sorted_indices = bool(compiled_function(surveyed, place, "int64")(*place))
+    return sizes, entries
 
 
 def topped(indptr, indices, values, held, x, offset, kinds, truths, sums, labels, heights):
@@ -68,14 +94,37 @@ def highest(matrix: sparse.csr_array, held: Ints, x: Floats, offset: Floats, kin
     return labels, heights
 
 
-def scattered(indptr, indices, values, held, x, radius, first, last, sums, widths):
-    """sums[j] += Σ_i M_ij x_i (columns, k) and widths[j] += Σ_i |M_ij| radius_i (columns,), over the rows i `held`.
+class Few(NamedTuple):
+    """Rows x (m, k), of whose entries few are not zero: each in a row and column of its own."""
 
-    Of the columns j, those from `first` to before `last` are meant; all of them, or each row has them in order.
+    rows: Ints
+    columns: Ints
+    entries: Interval
+    k: int
+
+    def dense(self, m: int) -> Interval:
+        """The ends of x, zeros among them."""
+        low, high = np.zeros((2, m, self.k))
+        low[self.rows, self.columns], high[self.rows, self.columns] = self.entries.lo, self.entries.hi
+        return Interval(low, high)
+
+
+def scattered(
+    indptr, indices, values, held, starts, places, middles, radii, rounding, first, last, row, sums, widths
+):  # fmt: skip
+    """sums[j] += Σ_i M_ij x_i (columns, k) and widths[j] += Σ_i |M_ij| max_y (γ |x_iy| + rad x_iy), over rows `held`.
+
+    The entries of x_i from starts_i to before starts_{i+1} stand at `places`. Of the columns j, those from `first` to
+    before `last` are meant; all of them, or each row has them in order.
     """
     k = sums.shape[1]
     for r in range(len(held)):
-        row, size = x[r], radius[r]
+        size = 0.0
+        for y in range(k):
+            row[y] = 0.0
+        for a in range(starts[r], starts[r + 1]):
+            row[places[a]] = middles[a]
+            size = max(size, rounding * abs(middles[a]) + radii[a])
         low, high = indptr[held[r]], indptr[held[r] + 1]
         if first > 0:
             low += np.searchsorted(indices[low:high], first)
@@ -98,9 +147,9 @@ def ended(sums, widths, low, high):
                 high[y, j] = sums[j, y] + widths[j]
 
 
-def sized(sums, widths, low, high):
-    """low_j = Σ_y (|c_jy| − width_j)₊² and high_j = Σ_y (|c_jy| + width_j)² of sums c (columns, k)."""
-    for j in range(len(sums)):
+def sized(sums, widths, held, low, high):
+    """low_j = Σ_y (|c_jy| − width_j)₊² and high_j = Σ_y (|c_jy| + width_j)² of sums c (columns, k), j of `held`."""
+    for j in held:
         low[j] = high[j] = 0.0
         for y in range(sums.shape[1]):
             size = abs(sums[j, y])
@@ -112,12 +161,13 @@ class Turned(Interval):
     """sums (columns, k) ∓ widths (columns,), label by label (k · columns,); ends are made when they are asked for.
 
     Σ x² needs no ends, which take as long to write as the product takes.
+    spread : calls a function with runs of an array, side by side
     """
 
-    __slots__ = ("ends", "sums", "widths")
+    __slots__ = ("ends", "spread", "sums", "widths")
 
-    def __init__(self, sums: Floats, widths: Floats):
-        self.sums, self.widths = sums, widths
+    def __init__(self, sums: Floats, widths: Floats, spread: Callable[..., Any] | None = None):
+        self.sums, self.widths, self.spread = sums, widths, spread
         self.ends: tuple[Floats, Floats] | None = None
 
     @property
@@ -140,13 +190,21 @@ class Turned(Interval):
         if self.sums.shape[1] > BLOCK:
             return super().squared()
         low, high = np.empty((2, len(self.sums)))
-        place = self.sums, self.widths, low, high
-        compiled_function(sized, place, "void")(*place)
+
+        def some(held: Ints) -> None:
+            place = self.sums, self.widths, held, low, high
+            compiled_function(sized, place, "void")(*place)
+
+        columns = np.arange(len(self.sums))
+        if self.spread:
+            self.spread(some, columns)
+        else:
+            some(columns)
         return of_squares(low, high, self.sums.size)
 
 
 def turned(
-    matrix: sparse.csr_array, held: Ints, x: Interval, entries: Ints, spread: Callable[..., Any] | None = None
+    matrix: sparse.csr_array, held: Ints, x: Few, entries: Ints, spread: Callable[..., Any] | None = None
 ) -> Turned | None:
     """Encloses M[held]ᵀ x, x (rows, k), label by label (k · columns,).
 
@@ -154,12 +212,12 @@ def turned(
     spread : calls a function with runs of an array, side by side
     None where numba is missing, or where the product is small: `matvec` is as fast there.
     """
-    k, columns = x.lo.shape[1], matrix.shape[1]
+    k, columns = x.k, matrix.shape[1]
     if matrix.nnz * k < MANY or not available():
         return None
-    middle, radius = centred(x)
+    order, starts = np.argsort(x.rows, kind="stable"), np.append(0, np.bincount(x.rows, minlength=len(held)).cumsum())
+    places, (middles, radii) = x.columns[order], centred(x.entries[order])
     count = int(entries.max(initial=0)) + SPARE
-    radius = (gamma(count) * np.abs(middle) + radius).max(axis=1)
     before = np.append(0, entries.cumsum())
     ends = np.searchsorted(before, before[-1] * np.arange(1, RUNS) / RUNS)
     ends = np.concatenate([[0], ends, [columns]])
@@ -167,11 +225,12 @@ def turned(
 
     def some(runs: Ints) -> None:
         first, last = int(ends[runs[0]]), int(ends[runs[-1] + 1])
-        place = matrix.indptr, matrix.indices, matrix.data, held, middle, radius, first, last, sums, widths
+        rows, told = (matrix.indptr, matrix.indices, matrix.data, held), (starts, places, middles, radii)
+        place = *rows, *told, gamma(count), first, last, np.empty(k), sums, widths
         compiled_function(scattered, place, "void")(*place)
 
     if spread is None or not matrix.has_sorted_indices:
         some(np.arange(RUNS))
     else:
         spread(some, np.arange(RUNS))
-    return Turned(sums, widths * (1 + 2 * gamma(count)) + count * TINY)
+    return Turned(sums, widths * (1 + 2 * gamma(count)) + count * TINY, spread)

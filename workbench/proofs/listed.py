@@ -19,14 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import sparse
 
 from workbench.arithmetic.arrays import taken
-from workbench.arithmetic.intervals import SPARE, TINY, Interval, down, gamma, grouped_sum, magnitudes, matvec, up
-from workbench.arithmetic.products import highest, turned
+from workbench.arithmetic.intervals import SPARE, TINY, Interval, down, gamma, grouped_sum, matvec, up
+from workbench.arithmetic.products import Few, highest, survey, turned
 from workbench.contracts import Floats, Ints, Listing, Oracle, Problem
 
 T = TypeVar("T")
@@ -48,26 +48,37 @@ class Tables:
         rows = listing.values, listing.indices, listing.indptr
         self.X = sparse.csr_array(rows, shape=(self.n, listing.inputs))
         self.longest = int(np.diff(listing.indptr).max(initial=0))
-        sizes = magnitudes(self.X) @ np.ones(listing.inputs)
+        sizes, self.entries = survey(self.X)
         self.sizes: Floats = sizes * (1 + gamma(self.longest + 1)) + self.longest * TINY  # ‖x_i‖₁ at least
-        self.entries = np.bincount(listing.indices, minlength=listing.inputs)  # of the columns
-        self.told: tuple[Floats, Ints, Ints] | None = None  # θ, samples and labels of highest score of the last product
+        self.told: tuple[Floats | None, Ints, Ints] | None = None  # W, samples, labels of highest score, of the last
 
-    def hinges(self, theta: Floats, away: float, samples: Ints, spread: Spread[Ends]) -> Interval | None:
+    def hinges(self, theta: Floats, away: float, samples: Ints, spread: Spread[Any]) -> Interval | None:
         """Encloses h_i (m,) at every point that differs from θ by at most `away`; None for weights beyond floats."""
-        size = float(np.abs(theta).max(initial=0.0))
+        size = float(max(theta.max(initial=0.0), -theta.min(initial=0.0)))  # without an array of all sizes
         if not (size < FAR and away < FAR and self.sizes.max(initial=0.0) < FAR):
             return None
-        W = np.ascontiguousarray(theta.reshape(self.k, -1).T) if size > 0 else None
-        labels, low, high = map(np.concatenate, zip(*spread(partial(self.ends, W, size, away), samples), strict=True))
-        self.told = theta.copy(), samples, labels
+        if size > 0:
+            W = np.empty((self.listing.inputs, self.k))  # a copy in any case, which nobody else changes
+
+            def turn(some: Ints) -> None:
+                run = slice(some[0], some[-1] + 1)
+                W[run] = theta.reshape(self.k, -1)[:, run].T
+
+            spread(turn, np.arange(len(W)))
+            runs = spread(partial(self.ends, W, size, away), samples)
+            labels, low, high = map(np.concatenate, zip(*runs, strict=True))
+        else:
+            W, (labels, low, high) = None, self.ends(None, size, away, samples)
+        self.told = W, samples, labels
         return Interval(low, high)
 
     def decoded(self, theta: Floats) -> Ints | None:
         """The label of highest score (n,) of all samples at θ, if the last product was theirs."""
-        if self.told is None or len(self.told[1]) < self.n or not np.array_equal(self.told[0], theta):
+        if self.told is None or len(self.told[1]) < self.n:
             return None
-        return self.told[2]
+        W, _, labels = self.told
+        same = not theta.any() if W is None else np.array_equal(W, theta.reshape(self.k, -1).T)
+        return labels if same else None
 
     def ends(self, W: Floats | None, size: float, away: float, samples: Ints) -> Ends:
         """Labels of highest score, and both ends of h_i, at weights of at most this size; None stands for W = 0."""
@@ -88,18 +99,22 @@ class Tables:
 
     def push(self, samples: Ints, labels: Ints, weights: Interval, spread: Spread[None] | None = None) -> Interval:
         """Encloses −Σ_k μ_k a_k (k · p,) of cuts of these samples and labels and of weights μ ≥ 0 (K,)."""
-        mass, shape = grouped_sum(weights, samples * self.k + labels, self.n * self.k), (self.n, self.k)
-        least, most = mass.lo.reshape(shape), mass.hi.reshape(shape)
-        least[np.arange(self.n), self.truth] = most[np.arange(self.n), self.truth] = 0.0
-        ones, rounding = np.ones(self.k), gamma(self.k)  # a product sums short rows up faster than NumPy
-        sums = most @ ones
-        held = np.flatnonzero(sums)  # mostly few: all other rows of M are zero
-        low, high, places = -most[held], -least[held], (np.arange(len(held)), self.truth[held])
-        low[places], high[places] = down(least[held] @ ones * (1 - rounding)), up(sums[held] * (1 + rounding))
-        some = Interval(low, high)
-        if found := turned(self.X, held, some, self.entries, spread):
+        keys = samples * self.k + labels
+        if (np.diff(keys) <= 0).any():
+            keys, places = np.unique(keys, return_inverse=True)
+            weights = grouped_sum(weights, places, len(keys))
+        samples, labels = np.divmod(keys, self.k)
+        some = (labels != self.truth[samples]) & (weights.hi > 0)  # mostly few, and most rows of M have none
+        samples, labels, weights = samples[some], labels[some], weights[some]
+        first = np.flatnonzero(np.diff(samples, prepend=-1))
+        held, rows = samples[first], np.repeat(np.arange(len(first)), np.diff(first, append=len(samples)))
+        masses = grouped_sum(weights, rows, len(held))
+        rows, labels = np.append(rows, np.arange(len(held))), np.append(labels, self.truth[held])
+        M = Interval(np.append(-weights.hi, masses.lo), np.append(-weights.lo, masses.hi))
+        if found := turned(self.X, held, Few(rows, labels, M, self.k), self.entries, spread):
             return found
-        by_inputs = matvec(taken(self.X, held).T, some, longest=int(self.entries.max(initial=0)))
+        dense = Few(rows, labels, M, self.k).dense(len(held))
+        by_inputs = matvec(taken(self.X, held).T, dense, longest=int(self.entries.max(initial=0)))
         return Interval(by_inputs.lo.T.ravel(), by_inputs.hi.T.ravel())
 
     def offsets(self, samples: Ints, labels: Ints) -> Floats:

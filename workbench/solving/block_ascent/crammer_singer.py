@@ -33,9 +33,10 @@ from workbench.solving.block_ascent.crammer_singer_tables import (
     LINE,
     PAIR,
     Desk,
-    Memory,
     Weights,
     lanes_of,
+    lined,
+    memory_of,
     parted,
     width_of,
 )
@@ -44,6 +45,7 @@ from workbench.solving.block_ascent.labels import busy
 SWEEPS = 20  # of a pass, at most
 SHARE = 0.1  # of the gap at the pass's first W, at which its sweeps end
 NEAR = 0.85  # of the gap that is wanted: sweeps end there, too, since what they met tells little of other samples
+EARLY = 6  # passes at first that take no step in the plane: all samples move, and to clip their steps takes a sweep
 BRIEF = 5_000_000  # products of a sweep, up to which a pass looks at the clock at its start only
 LEAST = 150  # products of a visit for a lane, from which lanes take less time than one thread
 
@@ -58,6 +60,8 @@ class Loops(NamedTuple):
     busy: Loop
     shuffled: Loop
     scored: Loop
+    pushed: Loop
+    ahead: Loop
     sweep: Loop
     plane: Loop
     score: Loop
@@ -69,10 +73,11 @@ class CrammerSinger:
     prices : (n,) finite; samples of price 0 are left out;  listing : a plain one;  curvature : μ
     threads, pool : how many lanes and runs of samples work side by side, and by which threads
     wanted : the gap, relative to F, that is asked for; passes get there, and beyond, with 0, too
-    known, theta : the least F so far, and where
+    known, theta : the least F so far, and where; `at` is the array that holds it, (p, w)
     """
 
     risk = peak = np.inf
+    at: Floats
     found: Floats | None  # `theta` of this pass, once it was asked for
 
     def __init__(
@@ -91,29 +96,28 @@ class CrammerSinger:
         count = threads if compiled and pool and len(self.samples) >= threads else 1
         self.count = count if len(listing.indices) * k >= LEAST * n * count and p >= count else 1
         self.listing, parts = parted(listing, self.count)
-        of_samples, of_inputs = (n, width_of(k)), (p, width_of(k))
-        self.state = Weights(np.zeros(of_samples), np.zeros(of_inputs), np.zeros(n), np.zeros(n, np.int64), parts)
-        old, step = ((np.zeros(of_samples), np.zeros(of_inputs)) for _ in range(2))
-        self.memory = Memory(*old, *step, np.zeros(of_samples), np.zeros(n, np.int64))
-        self.desk = Desk(*np.zeros((2, *of_samples)), *np.zeros((2, *of_inputs)))
+        width = width_of(k)
+        self.state = Weights(lined(n, width), lined(p, width), np.zeros(n), np.zeros(n, np.int64), parts)
+        self.memory = memory_of(0, 0, width)
+        self.desk = Desk(lined(n, width), lined(n, width), lined(p, width), lined(p, width))
         self.lanes = lanes_of(k, self.count, count)
         self.seed, self.sweeps = np.ones(1, np.int64), SWEEPS
         self.meeting = machine.exchange if compiled else loops.alone
-        sweep = loops.sweeping(PAIR if self.count > 1 else 1)
-        plain = Loops(loops.climb, busy, loops.shuffled, loops.scored, sweep, loops.plane, loops.score)
-        self.mark, self.loops = np.zeros(5), self.compiled(plain) if compiled else plain
+        lines, sweep = (loops.scored, loops.pushed, loops.nothing), loops.sweeping(PAIR if self.count > 1 else 1)
+        plain = Loops(loops.climb, busy, loops.shuffled, *lines, sweep, loops.plane, loops.score)
+        self.mark, self.loops = np.zeros(6), self.compiled(plain) if compiled else plain
         self.begun()
 
     def restart(self, curvature: float) -> None:
         """From nothing again, at this μ: the state of a new ascent."""
-        for each in (*self.state[:2], self.state.moved, *self.memory, *self.desk):
-            each[:] = 0
         self.curvature = curvature
         self.begun()
 
     def begun(self) -> None:
-        """All weight on the truths, where all arrays are zero."""
-        self.passes, self.order, self.keep, self.seed[:] = 0, self.samples.copy(), 0, 1
+        """All weight on the truths, and all else zero."""
+        arrays = *self.state[:2], *self.desk[:3]
+        self.beside(len(self.lanes), lambda k: (loops.cleared, arrays))
+        self.passes, self.order, self.at, self.seed[:] = 0, self.samples.copy(), self.desk.mean, 1
         self.turns = 0  # passes since the mean began
         self.laid(self.samples, self.truth[self.samples], self.prices[self.samples])
         self.state.gap[:] = self.prices * self.listing.offset.max(axis=1)[self.listing.kind]
@@ -126,9 +130,9 @@ class CrammerSinger:
         return self.listing.truth[self.listing.kind]
 
     def laid(self, samples: Ints, labels: Ints, weights: Floats) -> None:
-        """Weights added to β, and to the β that the next pass finds."""
-        np.add.at(self.state.beta, (samples, labels), weights)
-        self.memory.beta[:] = self.state.beta
+        """Weights added to β."""
+        width = self.state.beta.shape[1]
+        np.add.at(self.state.beta.reshape(-1), samples * width + labels, weights)  # faster than in two dimensions
 
     @property
     def beta(self) -> Floats:
@@ -145,10 +149,17 @@ class CrammerSinger:
 
         When `late`, the pass ends after the sweep that it is in, and a pass of a few milliseconds as ever.
         """
+        if self.at is self.state.W:
+            self.desk.best[:], self.at = self.at, self.desk.best
+        end = max(SHARE * self.total, NEAR * self.wanted * self.known)
+        if self.turns == EARLY:
+            beta, W = self.state[:2]
+            self.memory = memory_of(len(beta), *W.shape)
+            self.memory.beta[:], self.memory.W[:], self.state.moved[:] = beta, W, 0
+        self.mark[:4] = len(self.order), self.total, end, 0 if late() else self.sweeps
+        self.mark[5] = self.turns >= EARLY
         climb, place = self.loops.climb, (self.listing, self.samples, self.order, self.seed, self.mark)
         after = self.prices, self.curvature, self.state, self.memory
-        end = max(SHARE * self.total, NEAR * self.wanted * self.known)
-        self.mark[:4] = len(self.order), self.total, end, 0 if late() else self.sweeps
         most = self.sweeps + 1 if late is never or self.state.W.shape[1] * len(self.listing.values) <= BRIEF else 1
         while self.beside(self.count, lambda k: (climb, *self.loops[1:-1], *place, most, *after)) > 1:
             self.mark[3] *= not late()
@@ -180,15 +191,16 @@ class CrammerSinger:
 
     def tell(self, share: float) -> None:
         """F and D at W, and F at the mean, which moves by `share`."""
-        place = self.listing, self.samples, self.prices, share, self.keep, self.state, self.desk
+        best, mean, W = self.desk.best, self.desk.mean, self.state.W
+        place = self.listing, self.samples, self.prices, share, self.state, self.desk
         self.beside(len(self.lanes), lambda k: (self.loops.score, self.loops.scored, *place))
         sums, self.found = self.lanes[0].sums[:, :6].sum(axis=0), None
         self.total, risk, mean_risk, held, square, mean_square = sums.tolist()
-        ends, self.keep = (risk + self.curvature / 2 * square, mean_risk + self.curvature / 2 * mean_square), 0
+        ends = risk + self.curvature / 2 * square, mean_risk + self.curvature / 2 * mean_square
         if min(ends) < self.known:
-            self.known, self.keep = min(ends), int(ends[1] < ends[0])
-            if not self.keep:
-                self.desk.best[:] = self.state.W
+            self.known, self.at = min(ends), mean if ends[1] <= ends[0] else W
+        elif self.at is mean:  # the mean before, which is zero before the first W
+            best[:], self.at = (mean - share * W) / (1 - share) if share < 1 else 0.0, best
         self.gap, self.order = self.known - (held - self.curvature / 2 * square), self.samples.copy()
 
     def begin(self, samples: Ints, witnesses: Ints, weights: Floats, push: Floats, offsets: Floats) -> None:
@@ -197,14 +209,14 @@ class CrammerSinger:
         self.laid(samples, witnesses[:, 0], weights)
         self.prices[self.samples] = np.bincount(samples, weights, len(self.prices))[self.samples]
         self.W[:] = -push.reshape(-1, self.listing.inputs).T / self.curvature
-        self.memory.W[:] = self.state.W
-        self.passes = self.turns = self.keep = 0
-        self.known = np.inf
+        self.passes, self.turns = 0, 1
+        self.known, self.at = np.inf, self.desk.mean
         self.tell(1.0)
 
     def raised(self, factor: float) -> None:
         """Prices times a factor; what is added lies on the truths, so θ stays."""
         self.laid(self.samples, self.truth[self.samples], (factor - 1) * self.prices[self.samples])
+        self.memory.beta[:] = self.state.beta[: len(self.memory.beta)]
         self.prices *= factor
 
     @property
@@ -217,8 +229,9 @@ class CrammerSinger:
     def theta(self) -> Floats:
         """The W or the mean of least F so far, label by label; made once a pass."""
         if self.found is None:
-            best = self.desk.mean if self.keep else self.desk.best
-            self.found = best[:, : self.listing.scale.shape[1]].T.flatten()
+            found = np.empty((self.listing.scale.shape[1], len(self.at)))
+            self.beside(len(self.lanes), lambda k: (loops.labelled, self.at, found))
+            self.found = found.ravel()
         return self.found
 
     @property
@@ -228,9 +241,10 @@ class CrammerSinger:
 
     def duals(self) -> tuple[Ints, Ints, Floats]:
         """(samples, witnesses, weights μ = p α) of the cuts with weight."""
-        beta = self.beta
-        samples, labels = np.nonzero(beta)
-        return samples, labels[:, None], beta[samples, labels]
+        beta = self.state.beta
+        held = np.flatnonzero(beta != 0.0)  # faster than places in two dimensions, with zeros behind the labels
+        samples, labels = np.divmod(held, beta.shape[1])
+        return samples, labels[:, None], beta.reshape(-1)[held]
 
     def compiled(self, plain: Loops) -> Loops:
         """The loops of a pass, compiled."""
@@ -238,13 +252,17 @@ class CrammerSinger:
         place, crossed = (prices, 1.0, self.state), (self.meeting(1)[0], ints, 0, 0, self.lanes[0])
         W, found = np.zeros((1, 1, LINE)), np.zeros((1, LINE))
         scored = build(plain.scored, (ints, number, 0, 0, W, found), "void", packed=True)
+        pushed = build(plain.pushed, (ints, number, 0, 0, found, W), "void", packed=True)
+        ahead = machine.ahead()
         own = (
             build(plain.busy, (ints, prices, 1.0), "int64"),
             build(plain.shuffled, (ints, 1, ints), "void"),
             scored,
-            build(plain.sweep, (scored, self.listing, ints, 1, *place, *crossed), packed=True),
-            build(plain.plane, (self.listing, ints, *place, self.memory, *crossed), "int64"),
+            pushed,
+            ahead,
+            build(plain.sweep, (scored, pushed, ahead, self.listing, ints, 1, *place, *crossed), packed=True),
+            build(plain.plane, (pushed, self.listing, ints, *place, self.memory, *crossed), "int64"),
         )
         climb = build(plain.climb, (*own, self.listing, *[ints] * 3, number, 1, *place, self.memory, *crossed), "int64")
-        told = scored, self.listing, ints, prices, 1.0, 0, self.state, self.desk, *crossed
+        told = scored, self.listing, ints, prices, 1.0, self.state, self.desk, *crossed
         return Loops(machine.direct(climb), *own, machine.direct(build(plain.score, told, packed=True)))

@@ -32,11 +32,30 @@ from workbench.solving.block_ascent.crammer_singer_tables import LINE
 
 MERSENNE = 2**31 - 1
 BEFORE, NOW = 1, 2  # bits
+EARLY = 3  # visits before its own, at which a sample's row and weights are asked for
 
 
 def alone(count: int) -> tuple[Callable[..., int], Ints, Callable[[Ints], None]]:
     """`exchange` of one thread, a gate, and `leave`, as `machine.exchange` says them of compiled threads."""
     return lambda gate, k, count, number: 1, np.zeros(0, np.int64), lambda gate: None
+
+
+def nothing(indices, values, table, i, low, high):
+    """`ahead` where nothing is compiled."""
+
+
+def cleared(arrays, exchange, gate, k, number, lane):
+    """Thread k's part of zeros for these arrays; the system finds their memory for all threads at a time."""
+    threads = len(lane.sums)
+    for each in arrays:
+        each[len(each) * k // threads : len(each) * (k + 1) // threads] = 0
+
+
+def labelled(W, found, exchange, gate, k, number, lane):
+    """Thread k's part of found (labels, p) = Wᵀ, label by label: its run of inputs."""
+    threads, (labels, inputs) = len(lane.sums), found.shape
+    run = slice(inputs * k // threads, inputs * (k + 1) // threads)
+    found[:, run] = W[run, :labels].T
 
 
 def shuffled(order, count, seed):
@@ -95,6 +114,24 @@ def scored(indices, values, low, high, W, found):
         row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7] = a0, a1, a2, a3, a4, a5, a6, a7
 
 
+def pushed(indices, values, low, high, lines, W):
+    """W[indices_j] −= values_j lines (blocks, LINE) over the entries from `low` to before `high`."""
+    for b in range(len(lines)):
+        line = lines[b]
+        a0, a1, a2, a3, a4, a5, a6, a7 = line[0], line[1], line[2], line[3], line[4], line[5], line[6], line[7]
+        if abs(a0) + abs(a1) + abs(a2) + abs(a3) + abs(a4) + abs(a5) + abs(a6) + abs(a7) > 0.0:
+            for j in range(low, high):
+                value, row = values[j], W[indices[j], b]
+                row[0] -= value * a0
+                row[1] -= value * a1
+                row[2] -= value * a2
+                row[3] -= value * a3
+                row[4] -= value * a4
+                row[5] -= value * a5
+                row[6] -= value * a6
+                row[7] -= value * a7
+
+
 @cache
 def sweeping(at_once):
     """The sweep of lanes that visit so many samples at a time.
@@ -102,109 +139,91 @@ def sweeping(at_once):
     The number is a constant of the compiled loop, whose visits of one sample at a time are faster for that.
     """
 
-    def sweep(scored, listing, order, count, prices, curvature, weights, exchange, gate, k, number, lane):
+    def sweep(
+        scored, pushed, ahead, listing, order, count, prices, curvature, weights, exchange, gate, k, number, lane
+    ):
         """Lane k's part of visits to the first `count` samples of `order`; the gap they met, −1 if a lane has left.
 
-        number : of exchanges before; at most `count` come here
+        number : of exchanges before; at most `count` and one come here
         """
         _, indices, values, square, kinds, truths, _, offsets, _, _, _, _ = listing
         beta, table, gaps, moved, parts = weights
-        height, start, letters, _ = lane
-        lanes, labels, width, total, place = letters.shape[1], offsets.shape[1], table.shape[1], 0.0, 0
+        height, start, told, moves, _ = lane
+        lanes, labels, width, total, place = len(told), offsets.shape[1], table.shape[1], 0.0, 0
         blocks = width // LINE
-        W, lines = table.reshape(len(table), blocks, LINE), height.reshape(len(height), blocks, LINE)
+        W, own = table.reshape(len(table), blocks, LINE), told[k].reshape(told.shape[1], blocks, LINE)
         while place < count:
             some = 1 if at_once == 1 else min(at_once, count - place)
+            for g in range(place + EARLY * at_once, min(place + (EARLY + 1) * at_once, count)):
+                i = order[g]
+                ahead(indices, values, beta, i, parts[i, k], parts[i, k + 1])
             for g in range(some):
                 i = order[place + g]
-                scored(indices, values, parts[i, k], parts[i, k + 1], W, lines[g])
-                for y in range(labels):
-                    start[g, y] = beta[i, y]
+                scored(indices, values, parts[i, k], parts[i, k + 1], W, own[g])
             if at_once > 1:
                 number += 1
-                for g in range(some):
-                    for y in range(labels):
-                        letters[number % 2, k, g, y] = height[g, y]
                 if exchange(gate, k, lanes, number) == 0:
                     return -1.0
-                for g in range(some):
-                    for y in range(labels):
-                        score = letters[number % 2, 0, g, y]
-                        for m in range(1, lanes):
-                            score += letters[number % 2, m, g, y]
-                        height[g, y] = score
-            stay = 0
-            for g in range(some):
+            for g in range(k, some, lanes):
                 i = order[place + g]
                 kind, price, q = kinds[i], prices[i], square[i] / curvature
-                own_score, highest, held = height[g, truths[kind]], 0.0, 0.0
                 for y in range(labels):
-                    height[g, y] += offsets[kind, y] - own_score
-                    highest = max(highest, height[g, y])
-                    held += start[g, y] * height[g, y]
-                gap = price * highest - held
-                total += gap
-                if k == 0:
-                    gaps[i] = gap
-                if gap <= 0.0:
-                    stay += 1
-                    for y in range(labels if at_once > 1 else 0):
-                        height[g, y] = 0.0
+                    score = told[0, g, y]
+                    for m in range(1, lanes):
+                        score += told[m, g, y]
+                    height[y], start[y] = score, beta[i, y]
+                own_score, highest, held = height[truths[kind]], 0.0, 0.0
+                for y in range(labels):
+                    height[y] += offsets[kind, y] - own_score
+                    highest = max(highest, height[y])
+                    held += start[y] * height[y]
+                gaps[i] = price * highest - held
+                if gaps[i] <= 0.0:
                     continue
                 if q > 0.0:
                     top, inside = -np.inf, labels + 1
                     for y in range(labels):
-                        height[g, y] = start[g, y] + (height[g, y] - highest) / q
-                        top = max(top, height[g, y])
+                        height[y] = start[y] + (height[y] - highest) / q
+                        top = max(top, height[y])
                     level = top - price  # at most τ: nothing above it weighs more than the price
                     for _ in range(labels):
                         mass, above = -price, 0
                         for y in range(labels):
-                            if height[g, y] > level:
-                                mass += height[g, y]
+                            if height[y] > level:
+                                mass += height[y]
                                 above += 1
                         if above == inside or above == 0:
                             break
                         level, inside = mass / above, above
                     for y in range(labels):
-                        height[g, y] = max(height[g, y] - level, 0.0)
+                        height[y] = max(height[y] - level, 0.0)
                 else:
                     best = 0
                     for y in range(labels):
-                        best = y if height[g, y] > height[g, best] else best
+                        best = y if height[y] > height[best] else best
                     for y in range(labels):
-                        height[g, y] = price if y == best else 0.0
-                if k == 0:
-                    moved[i] |= NOW
-                    for y in range(labels):
-                        beta[i, y] = height[g, y]
+                        height[y] = price if y == best else 0.0
+                moved[i] |= NOW
                 for y in range(labels):
-                    height[g, y] = (height[g, y] - start[g, y]) / curvature
-            for g in range(some if stay < some else 0):
+                    beta[i, y] = height[y]
+                    moves[g, y] = (height[y] - start[y]) / curvature
+            if at_once > 1:
+                number += 1
+                if exchange(gate, k, lanes, number) == 0:
+                    return -1.0
+            for g in range(some):
                 i = order[place + g]
-                low, high = parts[i, k], parts[i, k + 1]
-                for b in range(blocks):
-                    line = lines[g, b]
-                    a0, a1, a2, a3 = line[0], line[1], line[2], line[3]
-                    a4, a5, a6, a7 = line[4], line[5], line[6], line[7]
-                    if abs(a0) + abs(a1) + abs(a2) + abs(a3) + abs(a4) + abs(a5) + abs(a6) + abs(a7) > 0.0:
-                        for j in range(low, high):
-                            value, row = values[j], W[indices[j], b]
-                            row[0] -= value * a0
-                            row[1] -= value * a1
-                            row[2] -= value * a2
-                            row[3] -= value * a3
-                            row[4] -= value * a4
-                            row[5] -= value * a5
-                            row[6] -= value * a6
-                            row[7] -= value * a7
+                total += gaps[i]
+                if gaps[i] > 0.0:
+                    line = moves[g, :width].reshape(blocks, LINE)
+                    pushed(indices, values, parts[i, k], parts[i, k + 1], line, W)
             place += some
         return total
 
     return sweep
 
 
-def plane(listing, samples, prices, curvature, weights, memory, exchange, gate, k, number, lane):
+def plane(pushed, listing, samples, prices, curvature, weights, memory, exchange, gate, k, number, lane):
     """Lane k's part of the best step β + a u + c v in the plane of the pass's displacement u and the step before it, v.
 
     As in `_dual_block.plane`; 1 if it is taken, −1 if a lane has left. A lane sees to its run of samples in β and to as
@@ -214,9 +233,11 @@ def plane(listing, samples, prices, curvature, weights, memory, exchange, gate, 
     _, indices, values, _, kinds, _, _, offsets, _, _, _, _ = listing
     beta, W, _, moved, parts = weights
     old, oldW, step, stepW, trial, clipped = memory
-    sums, lanes, labels, width = lane.sums, lane.letters.shape[1], offsets.shape[1], W.shape[1]
+    sums, lanes, labels, width = lane.sums, len(lane.told), offsets.shape[1], W.shape[1]
     mine, run = sums[k], samples[len(samples) * k // lanes : len(samples) * (k + 1) // lanes]
     low, high = len(W) * k // lanes, len(W) * (k + 1) // lanes
+    blocks, back = width // LINE, lane.height
+    rows = stepW.reshape(len(W), blocks, LINE)
     along, across, size = 0.0, 0.0, 0.0
     for i in run:
         if moved[i] == 0:
@@ -284,10 +305,8 @@ def plane(listing, samples, prices, curvature, weights, memory, exchange, gate, 
         if clipped[i] == 1:
             for y in range(labels):
                 at = beta[i, y] + a * (beta[i, y] - old[i, y]) + c * step[i, y]
-                move = (trial[i, y] - at) / curvature
-                if move != 0.0:
-                    for j in range(parts[i, k], parts[i, k + 1]):
-                        stepW[indices[j], y] -= values[j] * move
+                back[y] = (trial[i, y] - at) / curvature
+            pushed(indices, values, parts[i, k], parts[i, k + 1], back.reshape(blocks, LINE), rows)
     if exchange(gate, k, lanes, number + 3) == 0:
         return -1
     longer = 0.0
@@ -321,8 +340,8 @@ def plane(listing, samples, prices, curvature, weights, memory, exchange, gate, 
 
 
 def climb(
-    busy, shuffled, scored, sweep, plane, listing, samples, order, seed, mark, most, prices, curvature, weights, memory,
-    exchange, gate, k, number, lane,
+    busy, shuffled, scored, pushed, ahead, sweep, plane, listing, samples, order, seed, mark, most, prices, curvature,
+    weights, memory, exchange, gate, k, number, lane,
 ):  # fmt: skip
     """Lane k's part of the sweeps of a pass and of its step in the plane; 1 if that is taken, else 0.
 
@@ -330,7 +349,7 @@ def climb(
     mark (5,), of all lanes: how many samples the last sweep visited, the gap that they met, the gap at which sweeps
     end, and how many sweeps are left; then how many are to be visited next.
     """
-    lanes = lane.letters.shape[1]
+    lanes = len(lane.told)
     while most > 0:
         if k == 0:
             count = 0
@@ -343,9 +362,13 @@ def climb(
             return -1
         count = int(mark[4])
         if count == 0:
-            return plane(listing, samples, prices, curvature, weights, memory, exchange, gate, k, number, lane)
-        met = sweep(scored, listing, order, count, prices, curvature, weights, exchange, gate, k, number, lane)
-        number, most = number + count + 1, most - 1
+            if mark[5] == 0.0:
+                return 0
+            return plane(pushed, listing, samples, prices, curvature, weights, memory, exchange, gate, k, number, lane)
+        met = sweep(
+            scored, pushed, ahead, listing, order, count, prices, curvature, weights, exchange, gate, k, number, lane
+        )
+        number, most = number + count + 2, most - 1
         if exchange(gate, k, lanes, number) == 0:  # all are through with `order` as it was
             return -1
         if k == 0:
@@ -353,23 +376,21 @@ def climb(
     return 2
 
 
-def score(scored, listing, samples, prices, share, keep, weights, desk, exchange, gate, k, number, lane):
+def score(scored, listing, samples, prices, share, weights, desk, exchange, gate, k, number, lane):
     """A thread's part of the scores at W and at its mean, and of what they tell: its run of samples, its rows of W.
 
-    The mean moves by `share` towards W; the mean before goes to desk.best if `keep` is 1. weights.gap takes in what
-    each sample's visit would meet. The sums go to lane.sums; they do not wait for other threads.
+    The mean moves by `share` towards W. weights.gap takes in what each sample's visit would meet. The sums go to
+    lane.sums; they do not wait for other threads.
     """
     _, indices, values, _, kinds, truths, _, offsets, _, _, _, _ = listing
     beta, W, gaps, _, parts = weights
-    scores, mean_scores, mean, best = desk
+    scores, mean_scores, mean, _ = desk
     mine, threads, labels, width = lane.sums[k], len(lane.sums), offsets.shape[1], W.shape[1]
     rows, lines = W.reshape(len(W), width // LINE, LINE), scores.reshape(len(scores), width // LINE, LINE)
     square, mean_square, last = 0.0, 0.0, parts.shape[1] - 1
     for j in range(len(W) * k // threads, len(W) * (k + 1) // threads):
         for y in range(width):
             before, at = mean[j, y], W[j, y]
-            if keep == 1:
-                best[j, y] = before
             after = before + share * (at - before)
             mean[j, y] = after
             square += at * at

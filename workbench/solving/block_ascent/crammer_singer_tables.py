@@ -11,6 +11,7 @@ from workbench.arithmetic.compiled import compiled_function
 from workbench.contracts import Floats, Ints, Listing
 
 LINE = 8  # numbers in a line of the cache, which two lanes had better not share
+SOME = 50_000  # entries that tell where the inputs are dealt out
 PAIR = 2  # samples that several lanes visit at a time
 
 
@@ -40,20 +41,22 @@ class Memory(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """Working space of a lane: the scores and weights β_i of the samples of a visit (2, w), and lines behind them.
+    """Working space of a lane: scores and weights β_i of a sample (w,).
 
-    letters : (2, L, …) of all lanes: their parts of these scores
+    told : (L, …, w) of all lanes: their parts of the scores of the samples that they visit
+    moves : (PAIR, …) of all lanes: the steps of these samples
     sums : (N, …) of all threads: their parts of sums
     """
 
     height: Floats
     start: Floats
-    letters: Floats
+    told: Floats
+    moves: Floats
     sums: Floats
 
 
 class Desk(NamedTuple):
-    """The scores ⟨W_y, x_i⟩ (n, w) at W and at its mean, the mean (p, w), and the best mean before it."""
+    """The scores ⟨W_y, x_i⟩ (n, w) at W and at its mean, the mean (p, w), and the best W or mean before it."""
 
     scores: Floats
     mean_scores: Floats
@@ -66,14 +69,31 @@ def width_of(labels: int) -> int:
     return -(-labels // LINE) * LINE
 
 
+def lined(rows: int, width: int) -> Floats:
+    """Room (rows, width), width a multiple of LINE; each row begins with a line of the cache, which no two rows share.
+
+    Sweeps take a seventh less time than with rows that begin where the system puts them.
+    """
+    room = np.empty(rows * width + LINE)
+    first = -room.ctypes.data // room.itemsize % LINE
+    return room[first : first + rows * width].reshape(rows, width)
+
+
+def memory_of(samples: int, inputs: int, width: int) -> Memory:
+    """Of so many samples and inputs, without a step; β and W are not there yet."""
+    beta, W, beta_step, W_step, trial = (lined(rows, width) for rows in (samples, inputs, samples, inputs, samples))
+    beta_step[:] = W_step[:] = 0
+    return Memory(beta, W, beta_step, W_step, trial, np.zeros(samples, np.int64))
+
+
 def lanes_of(labels: int, lanes: int, threads: int) -> list[Lane]:
     """Working space of so many threads for so many labels, where so many of them are lanes.
 
     A row behind a lane's own keeps what two lanes write out of one line of the cache.
     """
-    room = PAIR + 1, width_of(labels)
-    shared = np.zeros((2, lanes, *room)), np.zeros((threads, 3 * LINE))
-    return [Lane(np.zeros(room), np.zeros(room), *shared) for _ in range(threads)]
+    width = width_of(labels)
+    shared = np.zeros((lanes, PAIR + 1, width)), np.zeros((PAIR, width + LINE)), np.zeros((threads, 3 * LINE))
+    return [Lane(np.zeros(width), np.zeros(width), *shared) for _ in range(threads)]
 
 
 def parted(listing: Listing, lanes: int) -> tuple[Listing, Ints]:
@@ -83,25 +103,37 @@ def parted(listing: Listing, lanes: int) -> tuple[Listing, Ints]:
     """
     if lanes == 1:
         return listing, np.stack([listing.indptr[:-1], listing.indptr[1:]], axis=1)
-    shape = len(listing.square), listing.inputs
-    rows = sparse.csr_array((listing.values, listing.indices, listing.indptr), shape=shape)
-    if not rows.has_sorted_indices:
-        rows = rows.sorted_indices()
-        listing = listing._replace(indices=rows.indices.astype(np.int64), values=rows.data)
-    before = np.bincount(rows.indices, minlength=rows.shape[1]).cumsum()
-    ends = np.searchsorted(before, before[-1] * np.arange(1, lanes) / lanes)
     parts = np.empty((len(listing.square), lanes + 1), np.int64)
+    some = np.sort(listing.indices[:: max(1, len(listing.indices) // SOME)])
+    ends = some[len(some) * np.arange(1, lanes) // lanes]
     place = listing.indptr, listing.indices, ends, parts
-    compiled_function(divided, place, "void")(*place)
+    if not compiled_function(divided, place, "int64")(*place):
+        shape = len(listing.square), listing.inputs
+        rows = sparse.csr_array((listing.values, listing.indices, listing.indptr), shape=shape).sorted_indices()
+        listing = listing._replace(indices=rows.indices.astype(np.int64), values=rows.data)
+        place = listing.indptr, listing.indices, ends, parts
+        compiled_function(divided, place, "int64")(*place)
     return listing, parts
 
 
 def divided(indptr, indices, ends, parts):
-    """Where the entries of each row come to inputs from each of `ends` on, between the row's own ends."""
+    """Where the entries of each row come to inputs from each of `ends` on, between the row's own ends; 1 if in order.
+
+    0 if the inputs of some row are not in order.
+    """
     last = len(ends) + 1
     for i in range(len(parts)):
         low, high = indptr[i], indptr[i + 1]
         parts[i, 0], parts[i, last] = low, high
-        for k in range(1, last):
-            low += np.searchsorted(indices[low:high], ends[k - 1])
-            parts[i, k] = low
+        k, before = 1, -1
+        for j in range(low, high):
+            if indices[j] < before:
+                return 0
+            before = indices[j]
+            while k < last and before >= ends[k - 1]:
+                parts[i, k] = j
+                k += 1
+        while k < last:
+            parts[i, k] = high
+            k += 1
+    return 1

@@ -383,7 +383,7 @@ def pass_method(bounds: Bounds, wanted: float = 0.0) -> PassMethod:
 def passable(bounds: Bounds) -> bool:
     """Whether passes can be made: a proximal r whose weights have one curvature, and cuts as entries or as tables."""
     if bounds.regularizer.curvature is not None:
-        return bounds.oracle.kernel().slope_into is not None
+        return bounds.listing is not None or bounds.oracle.kernel().slope_into is not None
     shape = bounds.shape
     if shape is None or shape.absolute.any():
         return False

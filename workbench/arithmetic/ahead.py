@@ -1,0 +1,49 @@
+"""Asking memory early for what a compiled loop needs next, so that it comes while the loop still works.
+
+A loop that visits rows of a matrix in random order waits for each row, since no processor guesses the next one.
+
+This file is imported by `compiled.py` only, when something is compiled.
+"""
+
+# numba passes the typing context of an intrinsic itself, which no stub knows
+# pyright: reportCallIssue=false
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
+
+from workbench.contracts import Floats, Ints
+
+LINE = 8  # numbers in a line of the cache
+READ, NEAR, DATA = 0, 3, 1  # for reading, into the nearest cache, no code: the arguments of LLVM's `prefetch`
+
+
+@intrinsic
+def fetched(typing: Any, array: Any, place: Any) -> Any:
+    """The line of the cache that holds array[place] is on its way; nothing is read, and no place is wrong."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        base = make_array(signature.args[0])(context, builder, arguments[0]).data
+        line = builder.bitcast(builder.gep(base, [arguments[1]]), ir.IntType(8).as_pointer())
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [line.type, number, number, number])
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [line.type], kind)
+        builder.call(prefetch, [line, number(READ), number(NEAR), number(DATA)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate
+
+
+def ahead(indices: Ints, values: Floats, table: Floats, i: int, low: int, high: int) -> None:
+    """The entries from `low` to before `high` of a matrix's rows, and row i of a table, are on their way."""
+    for j in range(low, high, LINE):
+        fetched(indices, j)
+        fetched(values, j)
+    flat, width = table.reshape(-1), table.shape[1]
+    for j in range(i * width, (i + 1) * width, LINE):
+        fetched(flat, j)
