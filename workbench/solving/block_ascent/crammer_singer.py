@@ -45,7 +45,8 @@ from workbench.solving.block_ascent.labels import busy
 SWEEPS = 20  # of a pass, at most
 SHARE = 0.1  # of the gap at the pass's first W, at which its sweeps end
 NEAR = 0.85  # of the gap that is wanted: sweeps end there, too, since what they met tells little of other samples
-EARLY = 6  # passes at first that take no step in the plane: all samples move, and to clip their steps takes a sweep
+TINY = np.finfo(float).tiny
+LAST = 4  # passes that are likely left, from which on a step in the plane is worth its time
 BRIEF = 5_000_000  # products of a sweep, up to which a pass looks at the clock at its start only
 LEAST = 150  # products of a visit for a lane, from which lanes take less time than one thread
 
@@ -74,6 +75,7 @@ class CrammerSinger:
     threads, pool : how many lanes and runs of samples work side by side, and by which threads
     wanted : the gap, relative to F, that is asked for; passes get there, and beyond, with 0, too
     known, theta : the least F so far, and where; `at` is the array that holds it, (p, w)
+    shares : of F that the gap was after the last two passes
     """
 
     risk = peak = np.inf
@@ -98,7 +100,7 @@ class CrammerSinger:
         self.listing, parts = parted(listing, self.count)
         width = width_of(k)
         self.state = Weights(lined(n, width), lined(p, width), np.zeros(n), np.zeros(n, np.int64), parts)
-        self.memory = memory_of(0, 0, width)
+        self.forgotten(0)
         self.desk = Desk(lined(n, width), lined(n, width), lined(p, width), lined(p, width))
         self.lanes = lanes_of(k, self.count, count)
         self.seed, self.sweeps = np.ones(1, np.int64), SWEEPS
@@ -118,8 +120,8 @@ class CrammerSinger:
         arrays = *self.state[:2], *self.desk[:3]
         self.beside(len(self.lanes), lambda k: (loops.cleared, arrays))
         self.passes, self.order, self.at, self.seed[:] = 0, self.samples.copy(), self.desk.mean, 1
-        self.turns = 0  # passes since the mean began
-        self.laid(self.samples, self.truth[self.samples], self.prices[self.samples])
+        self.laid(self.state.beta, self.samples, self.truth[self.samples], self.prices[self.samples])
+        self.forgotten(0)
         self.state.gap[:] = self.prices * self.listing.offset.max(axis=1)[self.listing.kind]
         self.known = self.total = float(self.state.gap.sum())
         self.gap, self.found = np.inf, None
@@ -129,10 +131,14 @@ class CrammerSinger:
         """(n,) the true labels."""
         return self.listing.truth[self.listing.kind]
 
-    def laid(self, samples: Ints, labels: Ints, weights: Floats) -> None:
-        """Weights added to β."""
-        width = self.state.beta.shape[1]
-        np.add.at(self.state.beta.reshape(-1), samples * width + labels, weights)  # faster than in two dimensions
+    def forgotten(self, turns: int) -> None:
+        """Nothing is known of passes before this W, of which so many are in the mean."""
+        self.turns, self.shares = turns, (1.0, 1.0)
+        self.memory = memory_of(0, 0, self.state.W.shape[1])
+
+    def laid(self, beta: Floats, samples: Ints, labels: Ints, weights: Floats) -> None:
+        """Weights added to β (n, w)."""
+        np.add.at(beta.reshape(-1), samples * beta.shape[1] + labels, weights)  # faster than in two dimensions
 
     @property
     def beta(self) -> Floats:
@@ -145,19 +151,18 @@ class CrammerSinger:
         return self.state.W[:, : self.listing.scale.shape[1]]
 
     def advance(self, late: Late = never) -> None:
-        """Sweeps over the samples that are worth a visit, a step in the plane, and the scores of all samples.
+        """Sweeps over the samples that are worth a visit, perhaps a step in the plane, and the scores of all samples.
 
         When `late`, the pass ends after the sweep that it is in, and a pass of a few milliseconds as ever.
         """
         if self.at is self.state.W:
             self.desk.best[:], self.at = self.at, self.desk.best
         end = max(SHARE * self.total, NEAR * self.wanted * self.known)
-        if self.turns == EARLY:
-            beta, W = self.state[:2]
-            self.memory = memory_of(len(beta), *W.shape)
-            self.memory.beta[:], self.memory.W[:], self.state.moved[:] = beta, W, 0
+        if (steps := self.stepping()) and not len(self.memory.beta):
+            self.memory = memory_of(len(self.prices), *self.state.W.shape)
+            self.memory.beta[:], self.memory.W[:], self.state.moved[:] = *self.state[:2], 0
         self.mark[:4] = len(self.order), self.total, end, 0 if late() else self.sweeps
-        self.mark[5] = self.turns >= EARLY
+        self.mark[5] = steps
         climb, place = self.loops.climb, (self.listing, self.samples, self.order, self.seed, self.mark)
         after = self.prices, self.curvature, self.state, self.memory
         most = self.sweeps + 1 if late is never or self.state.W.shape[1] * len(self.listing.values) <= BRIEF else 1
@@ -189,6 +194,16 @@ class CrammerSinger:
             each.result()
         return found
 
+    def stepping(self) -> bool:
+        """Whether a step in the plane pays, which takes the time of a sweep and serves the passes after it.
+
+        Not in a first pass, nor where the gap that is wanted is near at the rate of the last pass.
+        """
+        before, now = self.shares
+        if self.turns == 0:
+            return False
+        return not 0 < now < before or np.log(now / max(self.wanted, TINY)) > LAST * np.log(before / now)
+
     def tell(self, share: float) -> None:
         """F and D at W, and F at the mean, which moves by `share`."""
         best, mean, W = self.desk.best, self.desk.mean, self.state.W
@@ -202,21 +217,24 @@ class CrammerSinger:
         elif self.at is mean:  # the mean before, which is zero before the first W
             best[:], self.at = (mean - share * W) / (1 - share) if share < 1 else 0.0, best
         self.gap, self.order = self.known - (held - self.curvature / 2 * square), self.samples.copy()
+        self.shares = self.shares[1], self.gap / max(self.known, TINY)
 
     def begin(self, samples: Ints, witnesses: Ints, weights: Floats, push: Floats, offsets: Floats) -> None:
         """Go on from dual weights μ of cuts, `push` = Σ_k μ_k a_k (p,); their offsets stand in the tables."""
         self.state.beta[:] = 0.0
-        self.laid(samples, witnesses[:, 0], weights)
+        self.laid(self.state.beta, samples, witnesses[:, 0], weights)
         self.prices[self.samples] = np.bincount(samples, weights, len(self.prices))[self.samples]
         self.W[:] = -push.reshape(-1, self.listing.inputs).T / self.curvature
-        self.passes, self.turns = 0, 1
-        self.known, self.at = np.inf, self.desk.mean
+        self.forgotten(1)
+        self.passes, self.known, self.at = 0, np.inf, self.desk.mean
         self.tell(1.0)
 
     def raised(self, factor: float) -> None:
         """Prices times a factor; what is added lies on the truths, so θ stays."""
-        self.laid(self.samples, self.truth[self.samples], (factor - 1) * self.prices[self.samples])
-        self.memory.beta[:] = self.state.beta[: len(self.memory.beta)]
+        added = self.samples, self.truth[self.samples], (factor - 1) * self.prices[self.samples]
+        for beta in (self.state.beta, self.memory.beta):
+            if len(beta):
+                self.laid(beta, *added)
         self.prices *= factor
 
     @property

@@ -32,6 +32,7 @@ from workbench.solving.block_ascent.crammer_singer_tables import LINE
 
 MERSENNE = 2**31 - 1
 BEFORE, NOW = 1, 2  # bits
+NEAR = 100_000  # entries, up to which the nearest caches hold them, so that none is asked for early
 EARLY = 3  # visits before its own, at which a sample's row and weights are asked for
 
 
@@ -116,7 +117,7 @@ def scored(indices, values, low, high, W, found):
 
 def pushed(indices, values, low, high, lines, W):
     """W[indices_j] −= values_j lines (blocks, LINE) over the entries from `low` to before `high`."""
-    for b in range(len(lines)):
+    for b in range(W.shape[1]):
         line = lines[b]
         a0, a1, a2, a3, a4, a5, a6, a7 = line[0], line[1], line[2], line[3], line[4], line[5], line[6], line[7]
         if abs(a0) + abs(a1) + abs(a2) + abs(a3) + abs(a4) + abs(a5) + abs(a6) + abs(a7) > 0.0:
@@ -152,9 +153,11 @@ def sweeping(at_once):
         lanes, labels, width, total, place = len(told), offsets.shape[1], table.shape[1], 0.0, 0
         blocks = width // LINE
         W, own = table.reshape(len(table), blocks, LINE), told[k].reshape(told.shape[1], blocks, LINE)
+        asked = count if len(values) > NEAR else 0
+        steps = moves.reshape(len(moves), moves.shape[1] // LINE, LINE)
         while place < count:
             some = 1 if at_once == 1 else min(at_once, count - place)
-            for g in range(place + EARLY * at_once, min(place + (EARLY + 1) * at_once, count)):
+            for g in range(place + EARLY * at_once, min(place + (EARLY + 1) * at_once, asked)):
                 i = order[g]
                 ahead(indices, values, beta, i, parts[i, k], parts[i, k + 1])
             for g in range(some):
@@ -168,10 +171,10 @@ def sweeping(at_once):
                 i = order[place + g]
                 kind, price, q = kinds[i], prices[i], square[i] / curvature
                 for y in range(labels):
-                    score = told[0, g, y]
-                    for m in range(1, lanes):
-                        score += told[m, g, y]
-                    height[y], start[y] = score, beta[i, y]
+                    height[y], start[y] = told[0, g, y], beta[i, y]
+                for m in range(1, lanes):
+                    for y in range(labels):
+                        height[y] += told[m, g, y]
                 own_score, highest, held = height[truths[kind]], 0.0, 0.0
                 for y in range(labels):
                     height[y] += offsets[kind, y] - own_score
@@ -215,8 +218,7 @@ def sweeping(at_once):
                 i = order[place + g]
                 total += gaps[i]
                 if gaps[i] > 0.0:
-                    line = moves[g, :width].reshape(blocks, LINE)
-                    pushed(indices, values, parts[i, k], parts[i, k + 1], line, W)
+                    pushed(indices, values, parts[i, k], parts[i, k + 1], steps[g], W)
             place += some
         return total
 
