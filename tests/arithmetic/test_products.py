@@ -202,6 +202,8 @@ def test_a_survey_of_rows_and_columns(seed, shuffled):
         for low, high in pairwise(matrix.indptr):
             order = low + rng.permutation(high - low)
             indices[low:high], data[low:high] = matrix.indices[order], matrix.data[order]
+    elif seed % 2:
+        indices[1:] = np.where(np.diff(np.repeat(np.arange(9), np.diff(matrix.indptr))), indices[1:], indices[:-1])
     place = data, indices, matrix.indptr
     looked, fresh, plain = (sparse.csr_array(place, shape=matrix.shape) for _ in range(3))
     with pytest.MonkeyPatch.context() as patch:
@@ -211,7 +213,18 @@ def test_a_survey_of_rows_and_columns(seed, shuffled):
         others = products.survey(plain)
     assert looked.has_sorted_indices == fresh.has_sorted_indices
     assert (sizes.tolist(), entries.tolist()) == tuple(each.tolist() for each in others)
-    assert entries.tolist() == entries_of(matrix).tolist()
+    assert entries.tolist() == np.bincount(indices, minlength=7).tolist()
+
+
+@pytest.mark.parametrize(("few", "there", "compiled"), [(0, True, True), (0, False, False), (1, True, False)])
+def test_few_entries_are_left_to_numpy(few, there, compiled, monkeypatch):
+    matrix, loops = drawn(0)[0], []
+    monkeypatch.setattr(products, "COUNTED", matrix.nnz + few)
+    monkeypatch.setattr(products, "available", lambda: there)
+    monkeypatch.setattr(products, "compiled_function", lambda function, *_: loops.append(function) or function)
+    sizes, _ = products.survey(matrix)
+    assert loops == [products.surveyed] * compiled
+    np.testing.assert_allclose(sizes, abs(matrix).sum(axis=1))
 
 
 def test_a_matrix_without_columns_has_no_ends():

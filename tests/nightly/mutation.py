@@ -102,7 +102,7 @@ OF_DUAL = (
 )
 TARGETS = {
     "arithmetic/intervals": Target(("arithmetic/test_intervals",)),
-    "arithmetic/products": Target(("arithmetic/test_products",), ("MANY", "BLOCK"), interpreted=True),
+    "arithmetic/products": Target(("arithmetic/test_products",), ("MANY", "BLOCK", "COUNTED"), interpreted=True),
     "proofs/listed": Target(("proofs/test_listed_parts", "proofs/test_listed"), ("FULL",)),
     "proofs/bounds": Target(
         ("proofs/test_bounds", "objectives/test_sweeps"), ("*.balanced", "BALANCING", "*.row_entries", "SEEN")

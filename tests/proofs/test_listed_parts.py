@@ -189,6 +189,10 @@ def test_labels_of_highest_score_of_the_last_product_of_all_samples():
     theta[:] = 0.0
     assert tables.decoded(kept).tolist() == best.tolist()
     assert tables.decoded(theta) is None
+    theta[0] = 1.0
+    tables.hinges(np.zeros(6), 0.0, everyone, alone)
+    assert tables.decoded(np.zeros(6)).tolist() == [0] * 7
+    assert tables.decoded(theta) is None
 
 
 # ── limits ────────────────────────────────────────────────────────────────────────────────────────
@@ -244,18 +248,29 @@ def seen(monkeypatch):
 
 
 def test_masses_of_true_labels_err_by_the_roundings_of_the_longest_sum(seen, monkeypatch):
-    """And are rounded outward; the others are the weights. Rows without a mass are left out, columns have 2 entries."""
+    """And are rounded outward; the others are the weights. Rows without a mass are left out; columns have up to 3."""
     monkeypatch.setattr(intervals, "gamma", lambda k: k / 1024)
-    tables = tables_from([[1.0, 0], [2.0, 1.0], [0, 4.0]], [2, 0, 1], np.zeros((3, 3)))
-    samples, labels = np.array([0, 0, 0, 2, 2, 2]), np.array([0, 1, 2, 0, 1, 2])
-    low = np.array([0.5, 0.25, 9.0, 3.0, 9.0, 0.0])
+    tables = tables_from([[1.0, 3.0], [2.0, 1.0], [0, 4.0]], [2, 0, 1], np.zeros((3, 3)))
+    samples, labels = np.array([0, 0, 0, 1, 2, 2, 2]), np.array([0, 1, 2, 1, 0, 1, 2])
+    low = np.array([0.5, 0.25, 9.0, 0.0, 3.0, 9.0, 0.0])
     tables.push(samples, labels, Interval(low, 2 * low))
     (entries, held), (shape, some, longest) = seen
-    assert (entries.tolist(), longest, held, shape) == ([2, 2], 2, [0, 2], (2, 2))
+    assert (entries.tolist(), longest, held, shape) == ([2, 3], 3, [0, 2], (2, 2))
     least = np.nextafter(np.array([0.75, 3.0]) * (1 - 2 / 1024), -np.inf).tolist()
     most = np.nextafter(np.array([1.5, 6.0]) * (1 + 2 / 1024), np.inf).tolist()
     assert some.lo.tolist() == [[-1.0, -0.5, least[0]], [-6.0, least[1], 0.0]]
     assert some.hi.tolist() == [[-0.5, -0.25, most[0]], [-3.0, most[1], 0.0]]
+
+
+@pytest.mark.parametrize("samples", [[0, 0, 0, 1], [0, 0, 1, 0], [1, 0, 0, 0]])
+def test_a_cut_that_stands_there_twice_counts_twice(samples):
+    """Side by side or apart, and one of them with a weight that may be zero."""
+    tables = tables_from([[1.0], [10.0]], [1, 1], np.zeros((2, 2)))
+    low, high = np.array([1.0, 2.0, 2.0, 0.0]), np.array([1.0, 8.0, 2.0, 4.0])
+    found, own = tables.push(np.array(samples), np.zeros(4, int), Interval(low, high)), [1.0, 10.0]
+    for ends, worst in ((low, found.hi[0]), (high, found.lo[0])):
+        assert worst == pytest.approx(-sum(own[i] * weight for i, weight in zip(samples, ends, strict=True)))
+    np.testing.assert_allclose([found.lo[1], found.hi[1]], [-found.hi[0], -found.lo[0]])
 
 
 def test_masses_of_many_labels_where_each_rounding_counts():

@@ -54,7 +54,7 @@ class Tables:
 
     def hinges(self, theta: Floats, away: float, samples: Ints, spread: Spread[Any]) -> Interval | None:
         """Encloses h_i (m,) at every point that differs from θ by at most `away`; None for weights beyond floats."""
-        size = float(max(theta.max(initial=0.0), -theta.min(initial=0.0)))  # without an array of all sizes
+        size = float(max(theta.max(), -theta.min()))  # without an array of all sizes
         if not (size < FAR and away < FAR and self.sizes.max(initial=0.0) < FAR):
             return None
         if size > 0:
@@ -114,7 +114,7 @@ class Tables:
         if found := turned(self.X, held, Few(rows, labels, M, self.k), self.entries, spread):
             return found
         dense = Few(rows, labels, M, self.k).dense(len(held))
-        by_inputs = matvec(taken(self.X, held).T, dense, longest=int(self.entries.max(initial=0)))
+        by_inputs = matvec(taken(self.X, held).T, dense, longest=int(self.entries.max()))
         return Interval(by_inputs.lo.T.ravel(), by_inputs.hi.T.ravel())
 
     def offsets(self, samples: Ints, labels: Ints) -> Floats:

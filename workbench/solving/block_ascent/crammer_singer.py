@@ -8,10 +8,10 @@ maximum, the projection of β_i⁰ + ∇_i/q onto the simplex of mass p_i, over 
 Chang, Hsieh, Lin 2008). The projection is that of Michelot (1986): a level, raised to τ while labels fall below it.
 
 A **pass** sweeps again and again over the samples whose last visit met a gap of at least a tenth of the mean
-(shrinking), then takes a step in the plane of its own move and the move before it, and then **scores** every sample at
-the W that stands. The scores give the next pass its samples, and F and D at the same W and β, so a caller knows without
-another sweep what a proof would find. They are averaged along with W, so F of the mean, which mostly lies below F(W),
-costs no product with the data.
+(shrinking), then may take a step in the plane of its own move and the move before it, and then **scores** every sample
+at the W that stands. The scores give the next pass its samples, and F and D at the same W and β, so a caller knows
+without another sweep what a proof would find. They are averaged along with W, so F of the mean, which mostly lies below
+F(W), costs no product with the data.
 
 With several threads, the inputs are dealt out to as many lanes (crammer_singer_loops.py), which share every visit; the
 scores by which a pass ends are shared by samples.

@@ -4,13 +4,14 @@ The p inputs are dealt out to L lanes in runs, which as many threads see to: a l
 and moves the rows of W that belong to them. `parts` (n, L + 1) says which entries of a sample are whose.
 
 One lane visits one sample after another. Several lanes visit two at a time: each lane tells its parts of both samples'
-scores to the others (`exchange`, arithmetic/meeting.py), all add them up in the order of the lanes, and make the same
-two projections. Both moves m, m' start from the same W, where each raises D by μ/2 ‖m‖² at least, so both raise it by
+scores to the others (`exchange`, arithmetic/meeting.py). One of them adds up those of a sample in the order of the
+lanes, moves its β_i, and tells the move, with which each lane moves its own rows of W. Both moves m, m' start from the
+same W, where each raises D by μ/2 ‖m‖² at least, so both raise it by
 
     μ/2 (‖m‖² + ‖m'‖²) − μ ⟨m, m'⟩ = μ/2 ‖m − m'‖² ≥ 0
 
-at least, and the result depends on L, and on no thread's speed. A lane may be one visit ahead of another, hence
-`letters` are two halves.
+at least, and the result depends on L, and on no thread's speed. Nobody writes scores or moves before all have read
+those of the visit before, since another exchange lies between.
 
 What belongs to labels has room for w, the least multiple of eight from k on, with zeros behind the last label. Scores
 and steps are made for eight labels at a time, a line of the cache, in eight variables: the compiler computes them side
@@ -32,7 +33,7 @@ from workbench.solving.block_ascent.crammer_singer_tables import LINE
 
 MERSENNE = 2**31 - 1
 BEFORE, NOW = 1, 2  # bits
-NEAR = 100_000  # entries, up to which the nearest caches hold them, so that none is asked for early
+CACHED = 100_000  # entries, up to which the nearest caches hold them, so that none is asked for early
 EARLY = 3  # visits before its own, at which a sample's row and weights are asked for
 
 
@@ -153,7 +154,7 @@ def sweeping(at_once):
         lanes, labels, width, total, place = len(told), offsets.shape[1], table.shape[1], 0.0, 0
         blocks = width // LINE
         W, own = table.reshape(len(table), blocks, LINE), told[k].reshape(told.shape[1], blocks, LINE)
-        asked = count if len(values) > NEAR else 0
+        asked = count if len(values) > CACHED else 0
         steps = moves.reshape(len(moves), moves.shape[1] // LINE, LINE)
         while place < count:
             some = 1 if at_once == 1 else min(at_once, count - place)
