@@ -148,8 +148,12 @@ def sparse_product(left: sparse.csr_array, right: sparse.csr_array) -> sparse.cs
 
 
 def compiled_rows(matrix: sparse.csr_array) -> tuple[Ints, Ints, Floats]:
-    """Where the rows of a CSR matrix start, the columns and the values of its entries, as kernels take them."""
-    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), np.asarray(matrix.data, float)
+    """Where the rows of a CSR matrix start, the columns and the values of its entries, as kernels take them.
+
+    Those of the matrix itself where they have that type; kernels write to none of them.
+    """
+    starts, columns = (np.require(each, np.int64, "W") for each in (matrix.indptr, matrix.indices))
+    return starts, columns, np.asarray(matrix.data, float)
 
 
 def kept_rows(matrix: sparse.csr_array) -> dict[str, NDArray]:
