@@ -246,6 +246,16 @@ def test_matvec_counts_what_underflows():
     assert ((empty.lo <= 0) & (empty.hi >= 0)).all()
 
 
+@pytest.mark.parametrize("x", [2.0**-1074, 3.3e-310, -3.3e-310, 2.0**-1022, 1e-292])
+def test_matvec_of_points_whose_errors_underflow(x):
+    """γ |x| is no float, and the matrix makes a large number of what is lost."""
+    for entry in (1.1e100, -(2.0**1000) / 3):
+        result = matvec(np.full((1, 1), entry), Interval(np.full(1, x)))
+        true = Fraction(entry) * Fraction(x)
+        assert Fraction(float(result.lo[0])) <= true <= Fraction(float(result.hi[0]))
+        assert float(result.hi[0] - result.lo[0]) <= abs(entry) * max(abs(x) * 1e-14, 3 * 2.0**-1074)
+
+
 def test_sums_beyond_floats_are_enclosed():
     """Partial sums overflow, though the sum itself is a float."""
     total = Interval(np.array([1e308, 1e308, -1e308])).sum()

@@ -16,9 +16,10 @@ from workbench.formulations.soft_margin import SoftMargin
 from workbench.learners.sklearn_crammer_singer import fit
 from workbench.outputs.multiclass import Multiclass
 from workbench.proofs.bounds import Bounds
-from workbench.solving.block_ascent import crammer_singer
+from workbench.solving.block_ascent import crammer_singer, crammer_singer_loops
 from workbench.solving.block_ascent.crammer_singer import CrammerSinger
 from workbench.solving.block_ascent.crammer_singer_loops import alone, nothing, pushed, scored, sweeping
+from workbench.solving.block_ascent.crammer_singer_tables import parted
 from workbench.solving.block_ascent.labels import LabelBlocks
 from workbench.solving.masters.passes import pass_method
 from workbench.solving.solve import solve
@@ -377,3 +378,96 @@ def test_weights_are_made_once_a_pass_and_anew_after_it(p):
     blocks.restart(0.02)
     assert not blocks.theta.any()
     assert first.any()
+
+
+# ── lanes, the cache, and steps in the plane ──────────────────────────────────────────────────────
+
+
+@needs_numba
+@pytest.mark.parametrize("lanes", [2, 3, 4])
+@pytest.mark.parametrize(("n", "p"), [(20_000, 6), (1250, 96), (999, 101)])
+def test_dense_inputs_are_dealt_out_evenly(n, p, lanes):
+    """However many entries there are: the inputs of a sample of them stand for all."""
+    X = np.random.default_rng(p).random((n, p)) + 1.0
+    _, parts = parted(SoftMargin(0.1).oracle(Multiclass(X, np.arange(n) % 2)).listing(), lanes)
+    shares = np.diff(parts, axis=1)
+    assert (shares == shares[0]).all()
+    assert shares[0].sum() == p
+    assert abs(shares[0] - p / lanes).max() <= 1 + p / 50
+
+
+@needs_numba
+def test_rows_out_of_order_are_dealt_out_in_order():
+    problem = labels(60, p=12, seed=3)
+    listing = SoftMargin(0.1).oracle(problem).listing()
+    order = np.random.default_rng(0).permuted(np.arange(720).reshape(60, 12), axis=1).ravel()
+    mixed = listing._replace(indices=listing.indices[order], values=listing.values[order])
+    found, parts = parted(mixed, 3)
+    assert found.indices.tolist() == listing.indices.tolist()
+    assert found.values.tolist() == listing.values.tolist()
+    shares = np.diff(parts, axis=1)
+    assert (shares == shares[0]).all()
+    assert shares[0].sum() == 12
+
+
+def test_samples_are_asked_for_three_visits_before_their_own(monkeypatch):
+    monkeypatch.setattr(crammer_singer_loops, "CACHED", 0)
+    problem = labels(9, seed=2)
+    (_, one), (_, other) = ascent_of(problem), ascent_of(problem)
+    asked, order = [], np.random.default_rng(0).permutation(9)
+    place = order, 9, one.prices, one.curvature
+    for blocks, ahead in ((one, lambda *told: asked.append(told[3:])), (other, nothing)):
+        at = scored, pushed, ahead, blocks.listing, *place, blocks.state
+        sweeping(1)(*at, *alone(1)[:2], 0, 0, blocks.lanes[0])
+    indptr = one.listing.indptr
+    assert asked == [(i, indptr[i], indptr[i + 1]) for i in order[3:]]
+    assert one.beta.tolist() == other.beta.tolist()
+
+
+@needs_numba
+def test_to_ask_ahead_changes_nothing():
+    """Not even where the last line of the cache ends behind the array."""
+    indices, values, table = np.arange(11), np.random.default_rng(0).random(11), np.arange(24.0).reshape(3, 8)
+    before = indices.copy(), values.copy(), table.copy()
+    for i, low, high in ((0, 0, 11), (2, 10, 11), (1, 3, 3)):
+        machine.ahead()(indices, values, table, i, low, high)
+    for each, old in zip((indices, values, table), before, strict=True):
+        np.testing.assert_array_equal(each, old)
+
+
+def test_a_step_in_the_plane_where_it_pays():
+    """Not in a first pass, and not where four passes more like the last one reach the gap that is wanted."""
+    _, blocks = ascent_of(labels(40, seed=1))
+    blocks.wanted = 1e-4
+    assert not blocks.stepping()
+    blocks.advance()
+    assert len(blocks.memory.beta) == 0
+    for shares, steps in (
+        ((1.0, 0.11), False),  # 1e-5 after four passes
+        ((1.0, 0.2), True),  # 3e-4
+        ((0.5, 0.5), True),
+        ((0.1, 0.2), True),
+        ((0.1, 0.0), True),
+        ((0.1, np.nan), True),
+    ):
+        blocks.shares = shares
+        assert blocks.stepping() == steps, shares
+    blocks.shares, blocks.wanted = (1.0, 0.01), 0.0
+    assert blocks.stepping()
+    blocks.advance()
+    assert len(blocks.memory.beta) == 40
+    blocks.restart(0.1)
+    assert len(blocks.memory.beta) == 0
+
+
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_numba)])
+def test_known_is_f_at_theta_whichever_array_holds_it(compiled):
+    """W, the mean, or the best before: a mean that a worse pass has moved on is taken back."""
+    bounds, blocks = ascent_of(labels(50, k=5, p=12, seed=6), 1e-3, compiled=compiled)
+    held = set()
+    for _ in range(60):
+        blocks.advance()
+        arrays = {"W": blocks.state.W, "mean": blocks.desk.mean, "best": blocks.desk.best}
+        held |= {name for name, each in arrays.items() if each is blocks.at}
+        assert bounds.upper(blocks.theta) == pytest.approx(blocks.known, rel=1e-9)
+    assert held == {"W", "mean", "best"}

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 U = 2.0**-53
 TINY = 2.0**-1022
+LEAST, SMALL = 2.0**-1074, 2.0**-900  # the smallest float; sizes from which on times γ is no smaller than TINY
 LONG = 1000  # numbers whose squares are summed block by block
 MANY = 400  # numbers from which layers save time
 BLOCK = 256  # numbers that are summed in any order
@@ -225,9 +226,13 @@ def matvec(matrix: Any, x: Interval, entry_error: ArrayLike = 0.0, longest: int 
     """
     middle, radius = centred(x)
     k = (longest_row(matrix) if longest is None else longest) + SPARE
-    width = magnitudes(matrix) @ (gamma(k) * np.abs(middle) + radius)
+    size = np.abs(middle)
+    reach = gamma(k) * size + radius
+    if ((size > 0) & (size < SMALL)).any():
+        reach = reach + LEAST * (size > 0)  # γ |x| may have underflown, and the matrix be large
+    width = magnitudes(matrix) @ reach
     if np.any(entry_error):
-        width = width + total(np.asarray(entry_error) * (np.abs(middle) + radius), np.inf)
+        width = width + total(np.asarray(entry_error) * (size + radius), np.inf)
     width = width * (1 + 2 * gamma(k)) + k * TINY
     centre = matrix @ middle
     return Interval(centre - width, centre + width)

@@ -23,7 +23,7 @@ from scipy import sparse
 
 from workbench.arithmetic.arrays import size_of, taken
 from workbench.arithmetic.compiled import available, compiled_function
-from workbench.arithmetic.intervals import SPARE, TINY, Interval, centred, gamma, magnitudes, of_squares
+from workbench.arithmetic.intervals import LEAST, SPARE, TINY, Interval, centred, gamma, magnitudes, of_squares
 from workbench.contracts import Floats, Ints
 
 Tops = tuple[Ints, Floats]  # labels and heights
@@ -124,7 +124,7 @@ def scattered(
             row[y] = 0.0
         for a in range(starts[r], starts[r + 1]):
             row[places[a]] = middles[a]
-            size = max(size, rounding * abs(middles[a]) + radii[a])
+            size = max(size, rounding * abs(middles[a]) + (radii[a] + LEAST))  # where the product underflows, too
         low, high = indptr[held[r]], indptr[held[r] + 1]
         if first > 0:
             low += np.searchsorted(indices[low:high], first)
@@ -147,9 +147,9 @@ def ended(sums, widths, low, high):
                 high[y, j] = sums[j, y] + widths[j]
 
 
-def sized(sums, widths, held, low, high):
-    """low_j = Σ_y (|c_jy| − width_j)₊² and high_j = Σ_y (|c_jy| + width_j)² of sums c (columns, k), j of `held`."""
-    for j in held:
+def sized(sums, widths, low, high):
+    """low_j = Σ_y (|c_jy| − width_j)₊² and high_j = Σ_y (|c_jy| + width_j)² of sums c (columns, k)."""
+    for j in range(len(sums)):
         low[j] = high[j] = 0.0
         for y in range(sums.shape[1]):
             size = abs(sums[j, y])
@@ -161,13 +161,12 @@ class Turned(Interval):
     """sums (columns, k) ∓ widths (columns,), label by label (k · columns,); ends are made when they are asked for.
 
     Σ x² needs no ends, which take as long to write as the product takes.
-    spread : calls a function with runs of an array, side by side
     """
 
-    __slots__ = ("ends", "spread", "sums", "widths")
+    __slots__ = ("ends", "sums", "widths")
 
-    def __init__(self, sums: Floats, widths: Floats, spread: Callable[..., Any] | None = None):
-        self.sums, self.widths, self.spread = sums, widths, spread
+    def __init__(self, sums: Floats, widths: Floats):
+        self.sums, self.widths = sums, widths
         self.ends: tuple[Floats, Floats] | None = None
 
     @property
@@ -186,20 +185,15 @@ class Turned(Interval):
             self.ends = low.ravel(), high.ravel()
         return self.ends
 
+    def __reduce__(self) -> tuple[type[Interval], tuple[Floats, Floats]]:
+        return Interval, self.made()  # copies, and what other processes get, are plain ones
+
     def squared(self) -> Interval:
         if self.sums.shape[1] > BLOCK:
             return super().squared()
         low, high = np.empty((2, len(self.sums)))
-
-        def some(held: Ints) -> None:
-            place = self.sums, self.widths, held, low, high
-            compiled_function(sized, place, "void")(*place)
-
-        columns = np.arange(len(self.sums))
-        if self.spread:
-            self.spread(some, columns)
-        else:
-            some(columns)
+        place = self.sums, self.widths, low, high
+        compiled_function(sized, place, "void")(*place)
         return of_squares(low, high, self.sums.size)
 
 
@@ -233,4 +227,4 @@ def turned(
         some(np.arange(RUNS))
     else:
         spread(some, np.arange(RUNS))
-    return Turned(sums, widths * (1 + 2 * gamma(count)) + count * TINY, spread)
+    return Turned(sums, widths * (1 + 2 * gamma(count)) + count * TINY)

@@ -349,8 +349,8 @@ def climb(
     """Lane k's part of the sweeps of a pass and of its step in the plane; 1 if that is taken, else 0.
 
     2 says that `most` sweeps are made, and −1 that a lane has left.
-    mark (5,), of all lanes: how many samples the last sweep visited, the gap that they met, the gap at which sweeps
-    end, and how many sweeps are left; then how many are to be visited next.
+    mark (6,), of all lanes: how many samples the last sweep visited, the gap that they met, the gap at which sweeps
+    end, and how many sweeps are left; how many are to be visited next; and 1 if a step in the plane follows, else 0.
     """
     lanes = len(lane.told)
     while most > 0:

@@ -11,14 +11,14 @@ from workbench.arithmetic.compiled import compiled_function
 from workbench.contracts import Floats, Ints, Listing
 
 LINE = 8  # numbers in a line of the cache, which two lanes had better not share
-SOME = 50_000  # entries that tell where the inputs are dealt out
+SOME = 20_000  # entries that tell where the inputs are dealt out
 PAIR = 2  # samples that several lanes visit at a time
 
 
 class Weights(NamedTuple):
     """β (n, w), W (p, w), and the gap that the last visit of each sample met (n,).
 
-    moved (n,) : NOW for samples whose β has moved in this pass, and BEFORE for those with a step in the last one
+    moved (n,) : NOW for samples whose β has moved since the last step in the plane, BEFORE for those with a step then
     parts (n, L + 1) : the entries parts[i, k] : parts[i, k + 1] of sample i are those of lane k
     """
 
@@ -104,7 +104,10 @@ def parted(listing: Listing, lanes: int) -> tuple[Listing, Ints]:
     if lanes == 1:
         return listing, np.stack([listing.indptr[:-1], listing.indptr[1:]], axis=1)
     parts = np.empty((len(listing.square), lanes + 1), np.int64)
-    some = np.sort(listing.indices[:: max(1, len(listing.indices) // SOME)])
+    drawn = np.random.default_rng(0).integers(
+        len(listing.indices), size=SOME
+    )  # not in step with the columns of dense rows
+    some = np.sort(listing.indices[drawn])
     ends = some[len(some) * np.arange(1, lanes) // lanes]
     place = listing.indptr, listing.indices, ends, parts
     if not compiled_function(divided, place, "int64")(*place):
