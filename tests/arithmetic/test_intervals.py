@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -14,7 +15,18 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
 from workbench.arithmetic import intervals
-from workbench.arithmetic.intervals import Interval, few, gamma, inner, length, magnitudes, matvec, positive, total
+from workbench.arithmetic.intervals import (
+    Interval,
+    few,
+    gamma,
+    grouped_sum,
+    inner,
+    length,
+    magnitudes,
+    matvec,
+    positive,
+    total,
+)
 from workbench.objectives.regularizers import SquaredNorm
 
 number = st.floats(-1e6, 1e6, allow_nan=False).map(lambda x: 0.0 if abs(x) < 1e-30 else x)
@@ -249,11 +261,39 @@ def test_matvec_counts_what_underflows():
 @pytest.mark.parametrize("x", [2.0**-1074, 3.3e-310, -3.3e-310, 2.0**-1022, 1e-292])
 def test_matvec_of_points_whose_errors_underflow(x):
     """γ |x| is no float, and the matrix makes a large number of what is lost."""
-    for entry in (1.1e100, -(2.0**1000) / 3):
-        result = matvec(np.full((1, 1), entry), Interval(np.full(1, x)))
+    for entry, others in product((1.1e100, -(2.0**1000) / 3), ([0.0, 0.0], [1.0, 0.0])):
+        result = matvec(np.diag([entry, 1.0, 1.0]), Interval([x, *others]))
         true = Fraction(entry) * Fraction(x)
         assert Fraction(float(result.lo[0])) <= true <= Fraction(float(result.hi[0]))
         assert float(result.hi[0] - result.lo[0]) <= abs(entry) * max(abs(x) * 1e-14, 3 * 2.0**-1074)
+        assert float(result.hi[2] - result.lo[2]) <= 40 * 2.0**-1022
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sums_of_groups_are_enclosed(seed):
+    """Both ends, of groups of none to many numbers; a number alone is its own sum."""
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(0, 9, 40 if seed else 7)
+    low = rng.random(len(groups)) * 10.0 ** rng.integers(-9, 9, len(groups))
+    values = Interval(low, low * (1 + rng.random(len(groups))))
+    found = grouped_sum(values, groups, 10)
+    for g in range(10):
+        least, most = (sum(Fraction(each) for each in end[groups == g].tolist()) for end in (values.lo, values.hi))
+        assert Fraction(float(found.lo[g])) <= least <= most <= Fraction(float(found.hi[g]))
+        assert float(found.lo[g]) >= float(least) * (1 - 1e-14) - 1e-300
+        assert float(found.hi[g]) <= float(most) * (1 + 1e-14) + 1e-300
+    alone = grouped_sum(Interval([1.0, 3.0], [2.0, 4.0]), np.array([2, 0]), 3)
+    assert (alone.lo.tolist(), alone.hi.tolist()) == ([3, 0, 1], [4, 0, 2])
+
+
+def test_sums_of_groups_count_the_roundings_of_the_longest():
+    """1 and 3000 numbers u, of which a sum in order loses all; also where another group is short, and for two."""
+    for n in (2, 3001):
+        column = np.append(1.0, np.full(n - 1, 2.0**-53))
+        found = grouped_sum(Interval(np.append(column, 5.0)), np.append(np.zeros(n, int), 1), 2)
+        assert Fraction(float(found.lo[0])) <= 1 + (n - 1) * Fraction(2) ** -53 <= Fraction(float(found.hi[0]))
+        wide = grouped_sum(Interval(np.append(column[::-1], 5.0)), np.append(np.zeros(n, int), 1), 2)
+        assert Fraction(float(wide.lo[0])) <= 1 + (n - 1) * Fraction(2) ** -53 <= Fraction(float(wide.hi[0]))
 
 
 def test_sums_beyond_floats_are_enclosed():

@@ -101,7 +101,7 @@ OF_DUAL = (
     "Point",
 )
 TARGETS = {
-    "arithmetic/intervals": Target(("arithmetic/test_intervals",)),
+    "arithmetic/intervals": Target(("arithmetic/test_intervals",), ("MANY", "RUN", "SMALL")),
     "arithmetic/products": Target(("arithmetic/test_products",), ("MANY", "BLOCK", "COUNTED"), interpreted=True),
     "proofs/listed": Target(("proofs/test_listed_parts", "proofs/test_listed"), ("FULL",)),
     "proofs/bounds": Target(

@@ -393,7 +393,7 @@ def test_dense_inputs_are_dealt_out_evenly(n, p, lanes):
     shares = np.diff(parts, axis=1)
     assert (shares == shares[0]).all()
     assert shares[0].sum() == p
-    assert abs(shares[0] - p / lanes).max() <= 1 + p / 50
+    assert abs(shares[0] - p / lanes).max() <= 1 + p / 100
 
 
 @needs_numba

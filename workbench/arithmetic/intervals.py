@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 U = 2.0**-53
 TINY = 2.0**-1022
-LEAST, SMALL = 2.0**-1074, 2.0**-900  # the smallest float; sizes from which on times γ is no smaller than TINY
+LEAST = 2.0**-1074  # the smallest float
+SMALL = 2.0**-900  # a size from which on γ times a number is no smaller than TINY
 LONG = 1000  # numbers whose squares are summed block by block
 MANY = 400  # numbers from which layers save time
 BLOCK = 256  # numbers that are summed in any order
@@ -229,7 +230,7 @@ def matvec(matrix: Any, x: Interval, entry_error: ArrayLike = 0.0, longest: int 
     size = np.abs(middle)
     reach = gamma(k) * size + radius
     if ((size > 0) & (size < SMALL)).any():
-        reach = reach + LEAST * (size > 0)  # γ |x| may have underflown, and the matrix be large
+        reach = reach + LEAST  # γ |x| may have underflown, and the matrix be large
     width = magnitudes(matrix) @ reach
     if np.any(entry_error):
         width = width + total(np.asarray(entry_error) * (size + radius), np.inf)

@@ -104,11 +104,10 @@ def parted(listing: Listing, lanes: int) -> tuple[Listing, Ints]:
     if lanes == 1:
         return listing, np.stack([listing.indptr[:-1], listing.indptr[1:]], axis=1)
     parts = np.empty((len(listing.square), lanes + 1), np.int64)
-    drawn = np.random.default_rng(0).integers(
-        len(listing.indices), size=SOME
-    )  # not in step with the columns of dense rows
-    some = np.sort(listing.indices[drawn])
-    ends = some[len(some) * np.arange(1, lanes) // lanes]
+    drawn = listing.indices[np.random.default_rng(0).integers(len(listing.indices), size=SOME)]  # also of dense rows
+    before = np.append(0, np.bincount(drawn, minlength=listing.inputs).cumsum())
+    shares = np.interp(SOME * np.arange(1, lanes) / lanes, before, np.arange(len(before)))
+    ends = np.rint(shares).astype(np.int64)
     place = listing.indptr, listing.indices, ends, parts
     if not compiled_function(divided, place, "int64")(*place):
         shape = len(listing.square), listing.inputs
