@@ -18,7 +18,7 @@ from workbench.outputs.multiclass import Multiclass
 from workbench.proofs.bounds import Bounds
 from workbench.solving.block_ascent import crammer_singer, crammer_singer_loops
 from workbench.solving.block_ascent.crammer_singer import CrammerSinger
-from workbench.solving.block_ascent.crammer_singer_loops import alone, nothing, pushed, scored, sweeping
+from workbench.solving.block_ascent.crammer_singer_loops import alone, nothing, pushed, scored, silent, sweeping
 from workbench.solving.block_ascent.crammer_singer_tables import parted
 from workbench.solving.block_ascent.labels import LabelBlocks
 from workbench.solving.masters.passes import pass_method
@@ -70,7 +70,7 @@ def test_a_visit_moves_to_the_maximum_over_all_labels(scale):
         x, t = problem.X.toarray()[i], problem.labels[i]
         heights, q = problem.cost[t] + (W - W[t]) @ x, x @ x / 0.05
         place = blocks.listing, np.array([i]), 1, blocks.prices, blocks.curvature, blocks.state
-        sweeping(1)(scored, pushed, nothing, *place, *alone(1)[:2], 0, 0, blocks.lanes[0])
+        sweeping(1)(scored, pushed, nothing, silent, *place, *alone(1)[:2], 0, 0, blocks.lanes[0])
         np.testing.assert_allclose(blocks.beta[i], projection(beta + heights / q, 1 / 12), atol=1e-12)
         change = np.outer(blocks.beta[i] - beta, x) / 0.05
         np.testing.assert_allclose(blocks.W.T, W - change, atol=1e-9 * abs(W).max())
@@ -145,7 +145,7 @@ def test_lanes_visit_two_samples_at_a_time(lanes, n):
     order = np.random.default_rng(1).permutation(n)
     _, blocks = ascent_of(problem, 0.1, compiled=True, threads=lanes)
     assert blocks.count == lanes
-    place = blocks.loops.sweep, *blocks.loops[3:6], blocks.listing, order, n, blocks.prices, 0.1, blocks.state
+    place = blocks.loops.sweep, *blocks.loops[3:7], blocks.listing, order, n, blocks.prices, 0.1, blocks.state
     for _ in range(3):
         blocks.beside(lanes, lambda k: place)
     beta, W = pairs_at_once(problem, order, 0.1, 3)
@@ -162,7 +162,7 @@ def test_no_visit_of_two_equal_samples_lowers_the_lower_end():
     _, blocks = ascent_of(problem, 1e-3, compiled=True, threads=2)
     place = (
         blocks.loops.sweep,
-        *blocks.loops[3:6],
+        *blocks.loops[3:7],
         blocks.listing,
         np.arange(20),
         20,
@@ -229,7 +229,7 @@ def test_a_lane_that_fails_holds_nobody_up():
 
         return (
             loop,
-            *blocks.loops[3:6],
+            *blocks.loops[3:7],
             blocks.listing,
             blocks.order,
             60,
@@ -417,7 +417,7 @@ def test_samples_are_asked_for_three_visits_before_their_own(monkeypatch):
     asked, order = [], np.random.default_rng(0).permutation(9)
     place = order, 9, one.prices, one.curvature
     for blocks, ahead in ((one, lambda *told: asked.append(told[3:])), (other, nothing)):
-        at = scored, pushed, ahead, blocks.listing, *place, blocks.state
+        at = scored, pushed, ahead, silent, blocks.listing, *place, blocks.state
         sweeping(1)(*at, *alone(1)[:2], 0, 0, blocks.lanes[0])
     indptr = one.listing.indptr
     assert asked == [(i, indptr[i], indptr[i + 1]) for i in order[3:]]

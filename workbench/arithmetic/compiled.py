@@ -101,6 +101,16 @@ def exchanging() -> Callable[..., int]:
 
 
 @cache
+def say() -> Callable[..., None]:
+    """`say` of arithmetic/meeting.py, compiled."""
+    from numba import types
+
+    from workbench.arithmetic.meeting import say as said
+
+    return compiled(said, types.void(types.int64[::1], types.int64, types.int64))
+
+
+@cache
 def ahead() -> Callable[..., None]:
     """`ahead` of arithmetic/ahead.py, compiled."""
     from numba import types

@@ -81,6 +81,11 @@ def meet(gate: Ints, count: int) -> int:
     return 1
 
 
+def say(gate: Ints, place: int, number: int) -> None:
+    """The thread at this place has come to the exchange of this number, for which it does not wait yet."""
+    stored(gate, OWN + LINE * place, number)
+
+
 def exchange(gate: Ints, place: int, count: int, number: int) -> int:
     """1 when `count` threads, each at a place of its own, have come to the exchange of this number; 0 if one has left.
 

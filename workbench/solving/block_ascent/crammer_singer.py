@@ -63,6 +63,7 @@ class Loops(NamedTuple):
     scored: Loop
     pushed: Loop
     ahead: Loop
+    say: Loop
     sweep: Loop
     plane: Loop
     score: Loop
@@ -105,7 +106,10 @@ class CrammerSinger:
         self.lanes = lanes_of(k, self.count, count)
         self.seed, self.sweeps = np.ones(1, np.int64), SWEEPS
         self.meeting = machine.exchange if compiled else loops.alone
-        lines, sweep = (loops.scored, loops.pushed, loops.nothing), loops.sweeping(PAIR if self.count > 1 else 1)
+        lines, sweep = (
+            (loops.scored, loops.pushed, loops.nothing, loops.silent),
+            loops.sweeping(PAIR if self.count > 1 else 1),
+        )
         plain = Loops(loops.climb, busy, loops.shuffled, *lines, sweep, loops.plane, loops.score)
         self.mark, self.loops = np.zeros(6), self.compiled(plain) if compiled else plain
         self.begun()
@@ -271,14 +275,15 @@ class CrammerSinger:
         W, found = np.zeros((1, 1, LINE)), np.zeros((1, LINE))
         scored = build(plain.scored, (ints, number, 0, 0, W, found), "void", packed=True)
         pushed = build(plain.pushed, (ints, number, 0, 0, found, W), "void", packed=True)
-        ahead = machine.ahead()
+        ahead, say = machine.ahead(), machine.say()
         own = (
             build(plain.busy, (ints, prices, 1.0), "int64"),
             build(plain.shuffled, (ints, 1, ints), "void"),
             scored,
             pushed,
             ahead,
-            build(plain.sweep, (scored, pushed, ahead, self.listing, ints, 1, *place, *crossed), packed=True),
+            say,
+            build(plain.sweep, (scored, pushed, ahead, say, self.listing, ints, 1, *place, *crossed), packed=True),
             build(plain.plane, (pushed, self.listing, ints, *place, self.memory, *crossed), "int64"),
         )
         climb = build(plain.climb, (*own, self.listing, *[ints] * 3, number, 1, *place, self.memory, *crossed), "int64")

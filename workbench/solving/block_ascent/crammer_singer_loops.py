@@ -11,7 +11,8 @@ same W, where each raises D by μ/2 ‖m‖² at least, so both raise it by
     μ/2 (‖m‖² + ‖m'‖²) − μ ⟨m, m'⟩ = μ/2 ‖m − m'‖² ≥ 0
 
 at least, and the result depends on L, and on no thread's speed. Nobody writes scores or moves before all have read
-those of the visit before, since another exchange lies between.
+those of the visit before, since another exchange lies between. Before it waits for the others, a lane does what it can:
+it asks for the rows of later visits, and takes the move that it has made itself.
 
 What belongs to labels has room for w, the least multiple of eight from k on, with zeros behind the last label. Scores
 and steps are made for eight labels at a time, a line of the cache, in eight variables: the compiler computes them side
@@ -40,6 +41,10 @@ EARLY = 3  # visits before its own, at which a sample's row and weights are aske
 def alone(count: int) -> tuple[Callable[..., int], Ints, Callable[[Ints], None]]:
     """`exchange` of one thread, a gate, and `leave`, as `machine.exchange` says them of compiled threads."""
     return lambda gate, k, count, number: 1, np.zeros(0, np.int64), lambda gate: None
+
+
+def silent(gate, k, number):
+    """`say` where nothing is compiled."""
 
 
 def nothing(indices, values, table, i, low, high):
@@ -142,7 +147,7 @@ def sweeping(at_once):
     """
 
     def sweep(
-        scored, pushed, ahead, listing, order, count, prices, curvature, weights, exchange, gate, k, number, lane
+        scored, pushed, ahead, say, listing, order, count, prices, curvature, weights, exchange, gate, k, number, lane
     ):
         """Lane k's part of visits to the first `count` samples of `order`; the gap they met, −1 if a lane has left.
 
@@ -158,16 +163,17 @@ def sweeping(at_once):
         steps = moves.reshape(len(moves), moves.shape[1] // LINE, LINE)
         while place < count:
             some = 1 if at_once == 1 else min(at_once, count - place)
-            for g in range(place + EARLY * at_once, min(place + (EARLY + 1) * at_once, asked)):
-                i = order[g]
-                ahead(indices, values, beta, i, parts[i, k], parts[i, k + 1])
             for g in range(some):
                 i = order[place + g]
                 scored(indices, values, parts[i, k], parts[i, k + 1], W, own[g])
             if at_once > 1:
                 number += 1
-                if exchange(gate, k, lanes, number) == 0:
-                    return -1.0
+                say(gate, k, number)
+            for g in range(place + EARLY * at_once, min(place + (EARLY + 1) * at_once, asked)):
+                i = order[g]
+                ahead(indices, values, beta, i, parts[i, k], parts[i, k + 1])
+            if at_once > 1 and exchange(gate, k, lanes, number) == 0:
+                return -1.0
             for g in range(k, some, lanes):
                 i = order[place + g]
                 kind, price, q = kinds[i], prices[i], square[i] / curvature
@@ -213,12 +219,17 @@ def sweeping(at_once):
                     moves[g, y] = (height[y] - start[y]) / curvature
             if at_once > 1:
                 number += 1
-                if exchange(gate, k, lanes, number) == 0:
-                    return -1.0
+                say(gate, k, number)
+            for g in range(k, some, lanes):
+                i = order[place + g]
+                if gaps[i] > 0.0:
+                    pushed(indices, values, parts[i, k], parts[i, k + 1], steps[g], W)
+            if at_once > 1 and exchange(gate, k, lanes, number) == 0:
+                return -1.0
             for g in range(some):
                 i = order[place + g]
                 total += gaps[i]
-                if gaps[i] > 0.0:
+                if at_once > 1 and g % lanes != k and gaps[i] > 0.0:
                     pushed(indices, values, parts[i, k], parts[i, k + 1], steps[g], W)
             place += some
         return total
@@ -343,8 +354,8 @@ def plane(pushed, listing, samples, prices, curvature, weights, memory, exchange
 
 
 def climb(
-    busy, shuffled, scored, pushed, ahead, sweep, plane, listing, samples, order, seed, mark, most, prices, curvature,
-    weights, memory, exchange, gate, k, number, lane,
+    busy, shuffled, scored, pushed, ahead, say, sweep, plane, listing, samples, order, seed, mark, most, prices,
+    curvature, weights, memory, exchange, gate, k, number, lane,
 ):  # fmt: skip
     """Lane k's part of the sweeps of a pass and of its step in the plane; 1 if that is taken, else 0.
 
@@ -369,7 +380,21 @@ def climb(
                 return 0
             return plane(pushed, listing, samples, prices, curvature, weights, memory, exchange, gate, k, number, lane)
         met = sweep(
-            scored, pushed, ahead, listing, order, count, prices, curvature, weights, exchange, gate, k, number, lane
+            scored,
+            pushed,
+            ahead,
+            say,
+            listing,
+            order,
+            count,
+            prices,
+            curvature,
+            weights,
+            exchange,
+            gate,
+            k,
+            number,
+            lane,
         )
         number, most = number + count + 2, most - 1
         if exchange(gate, k, lanes, number) == 0:  # all are through with `order` as it was
