@@ -252,7 +252,7 @@ def test_a_matrix_without_columns_has_no_ends():
 
 def test_squares_ask_for_no_ends_but_where_rows_are_longer_than_a_block():
     rng = np.random.default_rng(1)
-    for labels, made in ((64, False), (65, True)):
+    for labels, made in ((1, False), (100, False), (256, False), (257, True)):
         found = products.Turned(rng.normal(size=(3, labels)), rng.random(3))
         squares = found.squared()
         assert (found.ends is not None) == made

@@ -23,6 +23,7 @@ from scipy import sparse
 
 from workbench.arithmetic.arrays import size_of, taken
 from workbench.arithmetic.compiled import available, compiled_function
+from workbench.arithmetic.intervals import BLOCK as SUMMED
 from workbench.arithmetic.intervals import LEAST, SPARE, TINY, Interval, centred, gamma, magnitudes, of_squares
 from workbench.contracts import Floats, Ints
 
@@ -147,14 +148,16 @@ def ended(sums, widths, low, high):
                 high[y, j] = sums[j, y] + widths[j]
 
 
-def sized(sums, widths, low, high):
-    """low_j = Σ_y (|c_jy| − width_j)₊² and high_j = Σ_y (|c_jy| + width_j)² of sums c (columns, k)."""
-    for j in range(len(sums)):
-        low[j] = high[j] = 0.0
-        for y in range(sums.shape[1]):
-            size = abs(sums[j, y])
-            low[j] += max(size - widths[j], 0.0) * max(size - widths[j], 0.0)
-            high[j] += (size + widths[j]) * (size + widths[j])
+def sized(sums, widths, run, low, high):
+    """low_b = Σ_jy (|c_jy| − width_j)₊² and high_b = Σ_jy (|c_jy| + width_j)² over run b of so many columns j."""
+    for first in range(0, len(sums), run):
+        least = most = 0.0
+        for j in range(first, min(first + run, len(sums))):
+            for y in range(sums.shape[1]):
+                size = abs(sums[j, y])
+                least += max(size - widths[j], 0.0) * max(size - widths[j], 0.0)
+                most += (size + widths[j]) * (size + widths[j])
+        low[first // run], high[first // run] = least, most
 
 
 class Turned(Interval):
@@ -189,10 +192,12 @@ class Turned(Interval):
         return Interval, self.made()  # copies, and what other processes get, are plain ones
 
     def squared(self) -> Interval:
-        if self.sums.shape[1] > BLOCK:
+        columns, k = self.sums.shape
+        if k > SUMMED:
             return super().squared()
-        low, high = np.empty((2, len(self.sums)))
-        place = self.sums, self.widths, low, high
+        run = SUMMED // max(k, 1)
+        low, high = np.empty((2, -(-columns // run)))
+        place = self.sums, self.widths, run, low, high
         compiled_function(sized, place, "void")(*place)
         return of_squares(low, high, self.sums.size)
 
