@@ -186,6 +186,16 @@ def test_weights_whose_errors_underflow(x):
     assert found.hi[0, 0] - found.lo[0, 0] <= 1.1e100 * max(abs(x) * 1e-14, 3 * 2.0**-1074)
 
 
+@pytest.mark.parametrize("k", [1, 2, 20, 200])
+def test_squares_whose_sum_loses_them(k):
+    """1 and 6000 numbers u/2, which vanish one by one beside it: no sum takes more of them than its error counts."""
+    sums = np.full((6000 // k + 1, k), 2.0**-27)
+    sums[0, 0] = 1.0
+    found = products.Turned(sums, np.zeros(len(sums))).squared()
+    true = 1 + (sums.size - 1) * Fraction(1, 2**54)
+    assert Fraction(float(found.lo)) <= true <= Fraction(float(found.hi))
+
+
 def test_a_copy_is_a_plain_interval():
     """A product keeps sums, a copy of it the ends: among the knots of a path, and for another process."""
     found = products.Turned(np.arange(6.0).reshape(3, 2), np.arange(3.0))
@@ -232,6 +242,14 @@ def test_a_survey_of_rows_and_columns(seed, shuffled):
     assert looked.has_sorted_indices == fresh.has_sorted_indices
     assert (sizes.tolist(), entries.tolist()) == tuple(each.tolist() for each in others)
     assert entries.tolist() == np.bincount(indices, minlength=7).tolist()
+
+
+@pytest.mark.parametrize("row", [[1, 0, 2], [0, 2, 1], [2, 1, 0]])
+def test_a_survey_sees_each_fall(row, monkeypatch):
+    monkeypatch.setattr(products, "COUNTED", 0)
+    matrix = sparse.csr_array((np.ones(4), np.array([2, *row]), np.array([0, 1, 4])), shape=(2, 3))
+    products.survey(matrix)
+    assert not matrix.has_sorted_indices
 
 
 @pytest.mark.parametrize(("few", "there", "compiled"), [(0, True, True), (0, False, False), (1, True, False)])

@@ -36,17 +36,18 @@ MANY = 300_000  # products from which the compiled loop saves more than it takes
 
 
 def surveyed(indptr, indices, values, sizes, entries):
-    """sizes_i = Σ_j |M_ij|, and how many entries a column has; 1 if each row has its columns in order, else 0."""
-    ordered = 1
+    """sizes_i = Σ_j |M_ij|, and how many entries a column has; whether each row has its columns in order."""
+    falls = 0
     for i in range(len(sizes)):
-        size, before = 0.0, -1
+        size = 0.0
         for j in range(indptr[i], indptr[i + 1]):
             size += abs(values[j])
-            entries[indices[j]] += 1
-            ordered = 0 if indices[j] < before else ordered
-            before = indices[j]
+        for j in range(indptr[i] + 1, indptr[i + 1]):
+            falls += indices[j] < indices[j - 1]
         sizes[i] = size
-    return ordered
+    for j in range(indptr[0], indptr[len(sizes)]):
+        entries[indices[j]] += 1
+    return falls == 0
 
 
 def survey(matrix: sparse.csr_array) -> tuple[Floats, Ints]:
@@ -56,7 +57,7 @@ def survey(matrix: sparse.csr_array) -> tuple[Floats, Ints]:
         return magnitudes(matrix) @ np.ones(columns), np.bincount(matrix.indices, minlength=columns)
     sizes, entries = np.empty(rows), np.zeros(columns, np.int64)
     place = matrix.indptr, matrix.indices, matrix.data, sizes, entries
-    matrix.has_sorted_indices = bool(compiled_function(surveyed, place, "int64")(*place))
+    matrix.has_sorted_indices = bool(compiled_function(surveyed, place, "boolean")(*place))
     return sizes, entries
 
 
@@ -116,13 +117,11 @@ def scattered(
     """sums[j] += Σ_i M_ij x_i (columns, k) and widths[j] += Σ_i |M_ij| max_y (γ |x_iy| + rad x_iy), over rows `held`.
 
     The entries of x_i from starts_i to before starts_{i+1} stand at `places`. Of the columns j, those from `first` to
-    before `last` are meant; all of them, or each row has them in order.
+    before `last` are meant; all of them, or each row has them in order. `row` (k,) is zero, before and after.
     """
     k = sums.shape[1]
     for r in range(len(held)):
         size = 0.0
-        for y in range(k):
-            row[y] = 0.0
         for a in range(starts[r], starts[r + 1]):
             row[places[a]] = middles[a]
             size = max(size, rounding * abs(middles[a]) + (radii[a] + LEAST))  # where the product underflows, too
@@ -136,6 +135,8 @@ def scattered(
             for y in range(k):
                 found[y] += value * row[y]
             widths[indices[j]] += abs(value) * size
+        for a in range(starts[r], starts[r + 1]):
+            row[places[a]] = 0.0
 
 
 def ended(sums, widths, low, high):
@@ -195,7 +196,7 @@ class Turned(Interval):
         columns, k = self.sums.shape
         if k > SUMMED:
             return super().squared()
-        run = SUMMED // max(k, 1)
+        run = SUMMED // k
         low, high = np.empty((2, -(-columns // run)))
         place = self.sums, self.widths, run, low, high
         compiled_function(sized, place, "void")(*place)
@@ -225,7 +226,7 @@ def turned(
     def some(runs: Ints) -> None:
         first, last = int(ends[runs[0]]), int(ends[runs[-1] + 1])
         rows, told = (matrix.indptr, matrix.indices, matrix.data, held), (starts, places, middles, radii)
-        place = *rows, *told, gamma(count), first, last, np.empty(k), sums, widths
+        place = *rows, *told, gamma(count), first, last, np.zeros(k), sums, widths
         compiled_function(scattered, place, "void")(*place)
 
     if spread is None or not matrix.has_sorted_indices:

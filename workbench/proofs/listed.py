@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -30,13 +30,18 @@ from workbench.arithmetic.products import Few, highest, survey, turned
 from workbench.contracts import Floats, Ints, Listing, Oracle, Problem
 
 T = TypeVar("T")
-Spread = Callable[[Callable[[Ints], T], Ints], list[T]]  # what a function returns for runs of an array, in order
 Ends = tuple[Ints, Floats, Floats]  # labels of highest score, and both ends of h_i
 
 FAR = 1e100  # of a weight, beyond which scores might overflow
 FULL = 16  # times as many entries as there are cuts in M at most; products with a sparser M take longer than its cuts
 
 STANDS_FOR = ("argmax", "rows", "features", "loss", "rounding", "slope_error", "offset_error")
+
+
+class Spread(Protocol):
+    """What a function returns for runs of an array, in order."""
+
+    def __call__(self, function: Callable[[Ints], T], some: Ints, /) -> list[T]: ...
 
 
 class Tables:
@@ -52,7 +57,7 @@ class Tables:
         self.sizes: Floats = sizes * (1 + gamma(self.longest + 1)) + self.longest * TINY  # ‖x_i‖₁ at least
         self.told: tuple[Floats | None, Ints, Ints] | None = None  # W, samples, labels of highest score, of the last
 
-    def hinges(self, theta: Floats, away: float, samples: Ints, spread: Spread[Any]) -> Interval | None:
+    def hinges(self, theta: Floats, away: float, samples: Ints, spread: Spread) -> Interval | None:
         """Encloses h_i (m,) at every point that differs from θ by at most `away`; None for weights beyond floats."""
         size = float(max(theta.max(), -theta.min()))  # without an array of all sizes
         if not (size < FAR and away < FAR and self.sizes.max(initial=0.0) < FAR):
@@ -97,7 +102,7 @@ class Tables:
         """Whether M, of so many cuts, is full enough for its product with X."""
         return self.n * self.k <= FULL * count
 
-    def push(self, samples: Ints, labels: Ints, weights: Interval, spread: Spread[None] | None = None) -> Interval:
+    def push(self, samples: Ints, labels: Ints, weights: Interval, spread: Spread | None = None) -> Interval:
         """Encloses −Σ_k μ_k a_k (k · p,) of cuts of these samples and labels and of weights μ ≥ 0 (K,)."""
         keys = samples * self.k + labels
         if (np.diff(keys) <= 0).any():

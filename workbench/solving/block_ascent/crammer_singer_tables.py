@@ -126,16 +126,14 @@ def divided(indptr, indices, ends, parts):
     last = len(ends) + 1
     for i in range(len(parts)):
         low, high = indptr[i], indptr[i + 1]
-        parts[i, 0], parts[i, last] = low, high
-        k, before = 1, -1
-        for j in range(low, high):
-            if indices[j] < before:
-                return 0
-            before = indices[j]
-            while k < last and before >= ends[k - 1]:
-                parts[i, k] = j
-                k += 1
-        while k < last:
-            parts[i, k] = high
-            k += 1
+        parts[i, 0], parts[i, last], falls = low, high, 0
+        for j in range(low + 1, high):
+            falls += indices[j] < indices[j - 1]
+        if falls > 0:
+            return 0
+        for k in range(1, last):
+            before = 0
+            for j in range(low, high):
+                before += indices[j] < ends[k - 1]
+            parts[i, k] = low + before
     return 1
