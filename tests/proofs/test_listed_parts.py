@@ -222,9 +222,20 @@ def test_numbers_near_the_limit_are_enclosed():
     assert low <= height(tables, 0, W) <= high < Fraction(10) ** 202
 
 
-def test_full_from_a_sixteenth_of_all_cuts_on():
+def test_full_where_labels_are_few_for_each_cut_of_a_sample(monkeypatch):
+    """Cuts of true labels do not count, and neither do samples without others."""
+    monkeypatch.setattr(listed, "FULL", 2)
     tables = tables_from(np.ones((16, 1)), [0], np.zeros((1, 4)), kind=np.zeros(16, int))
-    assert [tables.full(count) for count in (0, 1, 3, 4, 5, 64)] == [False, False, False, True, True, True]
+    for samples, labels, full in (
+        ([], [], True),
+        ([3, 5], [0, 0], True),
+        ([3], [1], False),
+        ([3, 3], [1, 2], True),
+        ([3, 3, 5], [1, 2, 3], False),
+        ([3, 3, 5], [1, 2, 0], True),
+        ([3, 5, 3, 5], [1, 1, 2, 3], True),
+    ):
+        assert tables.full(np.array(samples, int), np.array(labels, int)) == full
 
 
 # ── sums of cuts ──────────────────────────────────────────────────────────────────────────────────

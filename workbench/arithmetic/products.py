@@ -50,15 +50,25 @@ def surveyed(indptr, indices, values, sizes, entries):
     return falls == 0
 
 
-def survey(matrix: sparse.csr_array) -> tuple[Floats, Ints]:
-    """Σ_j |M_ij| of each row, rounded, and how many entries a column has; SciPy keeps whether rows are in order."""
+def survey(matrix: sparse.csr_array, spread: Callable[..., Any] | None = None) -> tuple[Floats, Ints]:
+    """Σ_j |M_ij| of each row, rounded, and how many entries a column has; SciPy keeps whether rows are in order.
+
+    spread : calls a function with runs of an array, side by side, and returns what it returns
+    """
     rows, columns = size_of(matrix)
     if matrix.nnz < COUNTED or not available():
         return magnitudes(matrix) @ np.ones(columns), np.bincount(matrix.indices, minlength=columns)
-    sizes, entries = np.empty(rows), np.zeros(columns, np.int64)
-    place = matrix.indptr, matrix.indices, matrix.data, sizes, entries
-    matrix.has_sorted_indices = bool(compiled_function(surveyed, place, "boolean")(*place))
-    return sizes, entries
+    sizes = np.empty(rows)
+
+    def some(held: Ints) -> tuple[Ints, bool]:
+        run, entries = slice(held[0], held[-1] + 1), np.zeros(columns, np.int64)
+        place = matrix.indptr[held[0] : held[-1] + 2], matrix.indices, matrix.data, sizes[run], entries
+        return entries, bool(compiled_function(surveyed, place, "boolean")(*place))
+
+    everyone = np.arange(rows)
+    counts, ordered = zip(*(spread(some, everyone) if spread else [some(everyone)]), strict=True)
+    matrix.has_sorted_indices = all(ordered)
+    return sizes, np.sum(counts, axis=0)
 
 
 def topped(indptr, indices, values, held, x, offset, kinds, truths, sums, labels, heights):

@@ -227,7 +227,7 @@ class Bounds(Both):
     @cached_property
     def tables(self) -> Tables | None:
         """The products of all cuts at once, where tables hold them and speak for them."""
-        return tables_of(self.oracle, self.problem, self.listing)
+        return tables_of(self.oracle, self.problem, self.listing, self.spread)
 
     def at_start(self) -> float:
         return self.upper(self.start, None if self.tables else self.opening)
@@ -394,10 +394,11 @@ class Bounds(Both):
             if (mass.lo[self.samples] <= 0).any():
                 return None
             mu = mu * (Interval(self.prices.weights[samples]) / self.total) / mass[samples]
-        if self.tables and self.tables.full(len(used)) and not len(self.regularizer.free):
+        if self.tables and not len(self.regularizer.free):
             labels = cuts.witnesses[used, 0]
-            push = self.tables.push(samples, labels, mu, self.spread)
-            return (mu * self.tables.offsets(samples, labels)).sum(), push
+            if self.tables.full(samples, labels):
+                push = self.tables.push(samples, labels, mu, self.spread)
+                return (mu * self.tables.offsets(samples, labels)).sum(), push
         slopes, free = taken(cuts.slopes, used), self.regularizer.free
         push = -matvec(slopes.T, mu, self.oracle.slope_error(samples))
         columns = slopes[:, free].toarray().T if len(free) else ()

@@ -33,7 +33,7 @@ T = TypeVar("T")
 Ends = tuple[Ints, Floats, Floats]  # labels of highest score, and both ends of h_i
 
 FAR = 1e100  # of a weight, beyond which scores might overflow
-FULL = 16  # times as many entries as there are cuts in M at most; products with a sparser M take longer than its cuts
+FULL = 400  # labels for each cut of a sample in M, up to which its product takes less time than its cuts, written down
 
 STANDS_FOR = ("argmax", "rows", "features", "loss", "rounding", "slope_error", "offset_error")
 
@@ -47,13 +47,13 @@ class Spread(Protocol):
 class Tables:
     """The products of a plain listing with weights and with dual weights, enclosed."""
 
-    def __init__(self, listing: Listing):
+    def __init__(self, listing: Listing, spread: Spread | None = None):
         self.listing, (_, self.k) = listing, listing.scale.shape
         self.n, self.truth = len(listing.kind), listing.truth[listing.kind]
         rows = listing.values, listing.indices, listing.indptr
         self.X = sparse.csr_array(rows, shape=(self.n, listing.inputs))
         self.longest = int(np.diff(listing.indptr).max(initial=0))
-        sizes, self.entries = survey(self.X)
+        sizes, self.entries = survey(self.X, spread)
         self.sizes: Floats = sizes * (1 + gamma(self.longest + 1)) + self.longest * TINY  # ‖x_i‖₁ at least
         self.told: tuple[Floats | None, Ints, Ints] | None = None  # W, samples, labels of highest score, of the last
 
@@ -98,9 +98,10 @@ class Tables:
         error = up(error + up(2 * sizes * away)) if away > 0 else error
         return labels, down(found - error), up(found + error)
 
-    def full(self, count: int) -> bool:
-        """Whether M, of so many cuts, is full enough for its product with X."""
-        return self.n * self.k <= FULL * count
+    def full(self, samples: Ints, labels: Ints) -> bool:
+        """Whether M, of cuts of these samples and labels, is full enough for its product with X."""
+        others = samples[labels != self.truth[samples]]
+        return self.k * np.count_nonzero(np.bincount(others)) <= FULL * len(others)
 
     def push(self, samples: Ints, labels: Ints, weights: Interval, spread: Spread | None = None) -> Interval:
         """Encloses −Σ_k μ_k a_k (k · p,) of cuts of these samples and labels and of weights μ ≥ 0 (K,)."""
@@ -127,7 +128,7 @@ class Tables:
         return self.listing.offset[self.listing.kind[samples], labels]
 
 
-def tables_of(oracle: Oracle, problem: Problem, listing: Listing | None) -> Tables | None:
+def tables_of(oracle: Oracle, problem: Problem, listing: Listing | None, spread: Spread | None = None) -> Tables | None:
     """`Tables` of a plain listing that speaks for its oracle and problem, whose cuts are free of rounding."""
     if listing is None or not listing.plain or oracle.kind != "exact" or not (speaks(oracle) and speaks(problem)):
         return None
@@ -135,7 +136,7 @@ def tables_of(oracle: Oracle, problem: Problem, listing: Listing | None) -> Tabl
         return None
     everyone = np.arange(problem.n_samples)
     rounded = oracle.slope_error(everyone).any() or oracle.offset_error(everyone).any()
-    return None if rounded else Tables(listing)
+    return None if rounded else Tables(listing, spread)
 
 
 def speaks(listed: object) -> bool:

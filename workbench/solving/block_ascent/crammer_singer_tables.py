@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -96,10 +98,10 @@ def lanes_of(labels: int, lanes: int, threads: int) -> list[Lane]:
     return [Lane(np.zeros(width), np.zeros(width), *shared) for _ in range(threads)]
 
 
-def parted(listing: Listing, lanes: int) -> tuple[Listing, Ints]:
+def parted(listing: Listing, lanes: int, pool: ThreadPoolExecutor | None = None) -> tuple[Listing, Ints]:
     """The listing with inputs in ascending order, and `parts` by runs of inputs that have about as many entries.
 
-    Several lanes need numba.
+    Several lanes need numba. The threads of `pool` share the samples.
     """
     if lanes == 1:
         return listing, np.stack([listing.indptr[:-1], listing.indptr[1:]], axis=1)
@@ -108,14 +110,20 @@ def parted(listing: Listing, lanes: int) -> tuple[Listing, Ints]:
     before = np.append(0, np.bincount(drawn, minlength=listing.inputs).cumsum())
     shares = np.interp(SOME * np.arange(1, lanes) / lanes, before, np.arange(len(before)))
     ends = np.rint(shares).astype(np.int64)
-    place = listing.indptr, listing.indices, ends, parts
-    if not compiled_function(divided, place, "int64")(*place):
+    if not all_divided(listing, ends, parts, pool):
         shape = len(listing.square), listing.inputs
         rows = sparse.csr_array((listing.values, listing.indices, listing.indptr), shape=shape).sorted_indices()
         listing = listing._replace(indices=rows.indices.astype(np.int64), values=rows.data)
-        place = listing.indptr, listing.indices, ends, parts
-        compiled_function(divided, place, "int64")(*place)
+        all_divided(listing, ends, parts, pool)
     return listing, parts
+
+
+def all_divided(listing: Listing, ends: Ints, parts: Ints, pool: ThreadPoolExecutor | None) -> bool:
+    """`divided` of all samples, by runs of them; False if the inputs of some are not in order."""
+    bounds = np.linspace(0, len(parts), parts.shape[1] if pool else 2).astype(np.int64)
+    place = [(listing.indptr[a : b + 1], listing.indices, ends, parts[a:b]) for a, b in pairwise(bounds)]
+    loop = compiled_function(divided, place[0], "int64")
+    return all((pool.map if pool else map)(lambda each: loop(*each), place))
 
 
 def divided(indptr, indices, ends, parts):
