@@ -42,8 +42,10 @@ def surveyed(indptr, indices, values, sizes, entries):
         size = 0.0
         for j in range(indptr[i], indptr[i + 1]):
             size += abs(values[j])
-        for j in range(indptr[i] + 1, indptr[i + 1]):
-            falls += indices[j] < indices[j - 1]
+        row = indices[indptr[i] : indptr[i + 1]]
+        after = row[1:]
+        for j in range(len(after)):
+            falls += after[j] < row[j]
         sizes[i] = size
     for j in range(indptr[0], indptr[len(sizes)]):
         entries[indices[j]] += 1

@@ -98,7 +98,7 @@ class CrammerSinger:
         n, k, p = len(prices), listing.scale.shape[1], listing.inputs
         count = threads if compiled and pool and len(self.samples) >= threads else 1
         self.count = count if len(listing.indices) * k >= LEAST * n * count and p >= count else 1
-        self.listing, parts = parted(listing, self.count, pool)
+        self.listing, parts = parted(listing, self.count)
         width = width_of(k)
         self.state = Weights(lined(n, width), lined(p, width), np.zeros(n), np.zeros(n, np.int64), parts)
         self.forgotten(0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -98,10 +96,10 @@ def lanes_of(labels: int, lanes: int, threads: int) -> list[Lane]:
     return [Lane(np.zeros(width), np.zeros(width), *shared) for _ in range(threads)]
 
 
-def parted(listing: Listing, lanes: int, pool: ThreadPoolExecutor | None = None) -> tuple[Listing, Ints]:
+def parted(listing: Listing, lanes: int) -> tuple[Listing, Ints]:
     """The listing with inputs in ascending order, and `parts` by runs of inputs that have about as many entries.
 
-    Several lanes need numba. The threads of `pool` share the samples.
+    Several lanes need numba.
     """
     if lanes == 1:
         return listing, np.stack([listing.indptr[:-1], listing.indptr[1:]], axis=1)
@@ -110,20 +108,14 @@ def parted(listing: Listing, lanes: int, pool: ThreadPoolExecutor | None = None)
     before = np.append(0, np.bincount(drawn, minlength=listing.inputs).cumsum())
     shares = np.interp(SOME * np.arange(1, lanes) / lanes, before, np.arange(len(before)))
     ends = np.rint(shares).astype(np.int64)
-    if not all_divided(listing, ends, parts, pool):
+    place = listing.indptr, listing.indices, ends, parts
+    if not compiled_function(divided, place, "int64")(*place):
         shape = len(listing.square), listing.inputs
         rows = sparse.csr_array((listing.values, listing.indices, listing.indptr), shape=shape).sorted_indices()
         listing = listing._replace(indices=rows.indices.astype(np.int64), values=rows.data)
-        all_divided(listing, ends, parts, pool)
+        place = listing.indptr, listing.indices, ends, parts
+        compiled_function(divided, place, "int64")(*place)
     return listing, parts
-
-
-def all_divided(listing: Listing, ends: Ints, parts: Ints, pool: ThreadPoolExecutor | None) -> bool:
-    """`divided` of all samples, by runs of them; False if the inputs of some are not in order."""
-    bounds = np.linspace(0, len(parts), parts.shape[1] if pool else 2).astype(np.int64)
-    place = [(listing.indptr[a : b + 1], listing.indices, ends, parts[a:b]) for a, b in pairwise(bounds)]
-    loop = compiled_function(divided, place[0], "int64")
-    return all((pool.map if pool else map)(lambda each: loop(*each), place))
 
 
 def divided(indptr, indices, ends, parts):
@@ -135,13 +127,15 @@ def divided(indptr, indices, ends, parts):
     for i in range(len(parts)):
         low, high = indptr[i], indptr[i + 1]
         parts[i, 0], parts[i, last], falls = low, high, 0
-        for j in range(low + 1, high):
-            falls += indices[j] < indices[j - 1]
+        row = indices[low:high]
+        after = row[1:]
+        for j in range(len(after)):
+            falls += after[j] < row[j]
         if falls > 0:
             return 0
         for k in range(1, last):
-            before = 0
-            for j in range(low, high):
-                before += indices[j] < ends[k - 1]
+            end, before = ends[k - 1], 0
+            for j in range(len(row)):
+                before += row[j] < end
             parts[i, k] = low + before
     return 1
