@@ -18,7 +18,8 @@ from workbench.outputs.multiclass import Multiclass
 from workbench.proofs.bounds import Bounds
 from workbench.solving.block_ascent import crammer_singer, crammer_singer_loops
 from workbench.solving.block_ascent.crammer_singer import CrammerSinger
-from workbench.solving.block_ascent.crammer_singer_loops import alone, nothing, pushed, scored, silent, sweeping
+from workbench.solving.block_ascent.crammer_singer_lines import pushed, scored
+from workbench.solving.block_ascent.crammer_singer_loops import alone, nothing, silent, sweeping
 from workbench.solving.block_ascent.crammer_singer_tables import parted
 from workbench.solving.block_ascent.labels import LabelBlocks
 from workbench.solving.masters.passes import pass_method
@@ -145,7 +146,7 @@ def test_lanes_visit_two_samples_at_a_time(lanes, n):
     order = np.random.default_rng(1).permutation(n)
     _, blocks = ascent_of(problem, 0.1, compiled=True, threads=lanes)
     assert blocks.count == lanes
-    place = blocks.loops.sweep, *blocks.loops[3:7], blocks.listing, order, n, blocks.prices, 0.1, blocks.state
+    place = blocks.loops.sweep, *blocks.loops.visits, blocks.listing, order, n, blocks.prices, 0.1, blocks.state
     for _ in range(3):
         blocks.beside(lanes, lambda k: place)
     beta, W = pairs_at_once(problem, order, 0.1, 3)
@@ -162,7 +163,7 @@ def test_no_visit_of_two_equal_samples_lowers_the_lower_end():
     _, blocks = ascent_of(problem, 1e-3, compiled=True, threads=2)
     place = (
         blocks.loops.sweep,
-        *blocks.loops[3:7],
+        *blocks.loops.visits,
         blocks.listing,
         np.arange(20),
         20,
@@ -229,7 +230,7 @@ def test_a_lane_that_fails_holds_nobody_up():
 
         return (
             loop,
-            *blocks.loops[3:7],
+            *blocks.loops.visits,
             blocks.listing,
             blocks.order,
             60,

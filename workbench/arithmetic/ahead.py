@@ -17,9 +17,9 @@ from numba import types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
+from workbench.arithmetic.lines import LINE
 from workbench.contracts import Floats, Ints
 
-LINE = 8  # numbers in a line of the cache
 READ, NEAR, DATA = 0, 3, 1  # for reading, into the nearest cache, no code: the arguments of LLVM's `prefetch`
 
 

@@ -85,7 +85,8 @@ def barrier() -> tuple[Callable[..., int], Any, Callable[[Any], None]]:
 
 def exchange(count: int) -> tuple[Callable[..., int], Any, Callable[[Any], None]]:
     """`exchange` of arithmetic/meeting.py, compiled; a gate for so many threads; and `leave`."""
-    from workbench.arithmetic.meeting import LINE, OWN, leave
+    from workbench.arithmetic.lines import LINE
+    from workbench.arithmetic.meeting import OWN, leave
 
     return exchanging(), np.zeros(OWN + LINE * count, np.int64), leave
 
@@ -151,7 +152,7 @@ def trait(argument: Any) -> Any:
         return argument.dtype, argument.ndim, argument.flags.num & ~OWNED
     if isinstance(argument, tuple):
         return type(argument), *map(trait, argument)
-    if hasattr(type(argument), "nopython_signatures"):  # of the object they are made anew
+    if hasattr(type(argument), "nopython_signatures"):  # asked of the class: an object makes the list anew
         return argument
     return type(argument) if isinstance(argument, bool | int | float | np.generic) else kind(argument)
 

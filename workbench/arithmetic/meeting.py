@@ -20,11 +20,12 @@ from numba.core.types.functions import ExternalFunction
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
+from workbench.arithmetic.lines import LINE
 from workbench.contracts import Ints
 
 GATE = 24  # a gate's length; its three numbers stand in cache lines of their own
 ARRIVED, MEETINGS, LEFT = 0, 8, 16  # the places of these numbers
-LINE, OWN = 8, 24  # numbers in such a line, and where the lines of single threads begin (`exchange`)
+OWN = 24  # where the lines of single threads begin (`exchange`)
 SPINS = 2000  # looks before a thread offers its core
 
 yielded: Any = ExternalFunction("sched_yield", types.int32()) if hasattr(os, "sched_yield") else None

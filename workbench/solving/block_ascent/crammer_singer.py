@@ -26,16 +26,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workbench.arithmetic import compiled as machine
+from workbench.arithmetic.intervals import TINY
+from workbench.arithmetic.lines import LINE, lined
 from workbench.contracts import Floats, Ints, Listing
 from workbench.solvers._common import Late, never
 from workbench.solving.block_ascent import crammer_singer_loops as loops
+from workbench.solving.block_ascent.crammer_singer_lines import pushed, scored
 from workbench.solving.block_ascent.crammer_singer_tables import (
-    LINE,
     PAIR,
     Desk,
     Weights,
     lanes_of,
-    lined,
     memory_of,
     parted,
     width_of,
@@ -45,7 +46,6 @@ from workbench.solving.block_ascent.labels import busy
 SWEEPS = 20  # of a pass, at most
 SHARE = 0.1  # of the gap at the pass's first W, at which its sweeps end
 NEAR = 0.85  # of the gap that is wanted: sweeps end there, too, since what they met tells little of other samples
-TINY = np.finfo(float).tiny
 LAST = 4  # passes that are likely left, from which on a step in the plane is worth its time
 BRIEF = 5_000_000  # products of a sweep, up to which a pass looks at the clock at its start only
 LEAST = 150  # products of a visit for a lane, from which lanes take less time than one thread
@@ -67,6 +67,11 @@ class Loops(NamedTuple):
     sweep: Loop
     plane: Loop
     score: Loop
+
+    @property
+    def visits(self) -> tuple[Loop, Loop, Loop, Loop]:
+        """What a sweep calls."""
+        return self.scored, self.pushed, self.ahead, self.say
 
 
 class CrammerSinger:
@@ -101,18 +106,15 @@ class CrammerSinger:
         self.listing, parts = parted(listing, self.count)
         width = width_of(k)
         self.state = Weights(lined(n, width), lined(p, width), np.zeros(n), np.zeros(n, np.int64), parts)
-        self.forgotten(0)
         self.desk = Desk(lined(n, width), lined(n, width), lined(p, width), lined(p, width))
         self.lanes = lanes_of(k, self.count, count)
         self.seed, self.sweeps = np.ones(1, np.int64), SWEEPS
         self.meeting = machine.exchange if compiled else loops.alone
-        lines, sweep = (
-            (loops.scored, loops.pushed, loops.nothing, loops.silent),
-            loops.sweeping(PAIR if self.count > 1 else 1),
-        )
-        plain = Loops(loops.climb, busy, loops.shuffled, *lines, sweep, loops.plane, loops.score)
-        self.mark, self.loops = np.zeros(6), self.compiled(plain) if compiled else plain
+        self.mark = np.zeros(6)
         self.begun()
+        visits, sweep = (scored, pushed, loops.nothing, loops.silent), loops.sweeping(PAIR if self.count > 1 else 1)
+        plain = Loops(loops.climb, busy, loops.shuffled, *visits, sweep, loops.plane, loops.score)
+        self.loops = self.compiled(plain) if compiled else plain
 
     def restart(self, curvature: float) -> None:
         """From nothing again, at this μ: the state of a new ascent."""
@@ -273,19 +275,16 @@ class CrammerSinger:
         build, ints, prices, number = machine.compiled_function, np.zeros(1, np.int64), self.prices, np.zeros(1)
         place, crossed = (prices, 1.0, self.state), (self.meeting(1)[0], ints, 0, 0, self.lanes[0])
         W, found = np.zeros((1, 1, LINE)), np.zeros((1, LINE))
-        scored = build(plain.scored, (ints, number, 0, 0, W, found), "void", packed=True)
-        pushed = build(plain.pushed, (ints, number, 0, 0, found, W), "void", packed=True)
-        ahead, say = machine.ahead(), machine.say()
+        score_lines = build(plain.scored, (ints, number, 0, 0, W, found), "void", packed=True)
+        push_lines = build(plain.pushed, (ints, number, 0, 0, found, W), "void", packed=True)
+        visits = score_lines, push_lines, machine.ahead(), machine.say()
         own = (
             build(plain.busy, (ints, prices, 1.0), "int64"),
             build(plain.shuffled, (ints, 1, ints), "void"),
-            scored,
-            pushed,
-            ahead,
-            say,
-            build(plain.sweep, (scored, pushed, ahead, say, self.listing, ints, 1, *place, *crossed), packed=True),
-            build(plain.plane, (pushed, self.listing, ints, *place, self.memory, *crossed), "int64"),
+            *visits,
+            build(plain.sweep, (*visits, self.listing, ints, 1, *place, *crossed), packed=True),
+            build(plain.plane, (push_lines, self.listing, ints, *place, self.memory, *crossed), "int64"),
         )
         climb = build(plain.climb, (*own, self.listing, *[ints] * 3, number, 1, *place, self.memory, *crossed), "int64")
-        told = scored, self.listing, ints, prices, 1.0, self.state, self.desk, *crossed
+        told = score_lines, self.listing, ints, prices, 1.0, self.state, self.desk, *crossed
         return Loops(machine.direct(climb), *own, machine.direct(build(plain.score, told, packed=True)))

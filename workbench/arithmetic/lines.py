@@ -1,0 +1,16 @@
+"""Arrays by lines of the cache: the pieces in which processors read memory, and take it from one another."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from workbench.contracts import Floats
+
+LINE = 8  # numbers in a line
+
+
+def lined(rows: int, width: int) -> Floats:
+    """Room (rows, width), width a multiple of LINE; each row begins with a line of the cache, and shares none."""
+    room = np.empty(rows * width + LINE)
+    first = -room.ctypes.data // room.itemsize % LINE
+    return room[first : first + rows * width].reshape(rows, width)
