@@ -49,7 +49,7 @@ def few(x):
     return products.Few(rows, columns, x[rows, columns], x.lo.shape[1])
 
 
-def turned(matrix, held, x, entries=None, spread=None):
+def turned(matrix, held, x, entries=None, spread=products.alike):
     """The ends as an interval (k, columns), None if there are none."""
     found = products.turned(matrix, held, few(x), entries_of(matrix) if entries is None else entries, spread)
     if found is None:
@@ -293,14 +293,18 @@ def test_threads_that_share_the_columns_find_the_same_ends(runs, seed):
     entries = entries_of(matrix) * (order < 50)  # most of the entries stand in a few columns, or are said to
 
     def spread(function, some):
-        for run in np.array_split(some, runs)[:: 1 if seed % 3 else -1]:
+        for run in np.array_split(some, min(runs, len(some)))[:: 1 if seed % 3 else -1]:
             asked.append(run.tolist())
             function(run)
 
     entries[0] = max(entries.max(), entries_of(matrix).max())
-    whole, parts = turned(matrix, held, x, entries), turned(matrix, held, x, entries, spread)
-    assert len(asked) == runs
-    assert sorted(each for run in asked for each in run) == list(range(products.RUNS))
+    whole, parts = (products.turned(matrix, held, few(x), entries, each) for each in (products.alike, spread))
+    for pieces in (products.RUNS, -(-columns // (products.SUMMED // 3))):  # of the columns, and of the squares
+        assert sorted(each for run in asked for each in run) == list(range(pieces))
+        assert len(asked) == min(runs, pieces)
+        asked.clear()
+        squares = [each.squared() for each in (whole, parts)]
+    assert len({(float(each.lo), float(each.hi)) for each in squares}) == 1
     assert (parts.lo.tolist(), parts.hi.tolist()) == (whole.lo.tolist(), whole.hi.tolist())
 
 
@@ -326,6 +330,15 @@ def test_rows_out_of_order_are_not_shared():
     matrix = sparse.csr_array((np.arange(1.0, 4.0), np.array([2, 0, 1]), np.array([0, 3])), shape=(1, 3))
     asked = []
     x, one = Interval(np.ones((1, 2))), np.ones(3, np.int64)
-    found = turned(matrix, np.zeros(1, np.int64), x, one, lambda *_: asked.append(1))
+    found = products.turned(matrix, np.zeros(1, np.int64), few(x), one, lambda *_: asked.append(1))
     assert not asked
-    np.testing.assert_allclose(found.lo, [[2.0, 3.0, 1.0]] * 2)
+    np.testing.assert_allclose(found.lo, [2.0, 3.0, 1.0] * 2)
+
+
+@pytest.mark.parametrize("counted", [0, 10**6])
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_squares_of_rows_are_the_floats_of_scipy(counted, seed, monkeypatch):
+    monkeypatch.setattr(products, "COUNTED", counted)
+    matrix = drawn(seed)[0]
+    assert products.squares_of(matrix).tolist() == (matrix.multiply(matrix) @ np.ones(7)).tolist()

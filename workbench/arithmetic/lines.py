@@ -1,4 +1,8 @@
-"""Arrays by lines of the cache: the pieces in which processors read memory, and take it from one another."""
+"""Arrays by lines of the cache: the pieces in which processors read memory, and take it from one another.
+
+Two threads that write to one line, each to numbers of its own, wait for one another at every write. NumPy puts small
+arrays side by side, so a thread that computes in a small array takes it from here.
+"""
 
 from __future__ import annotations
 
@@ -14,3 +18,10 @@ def lined(rows: int, width: int) -> Floats:
     room = np.empty(rows * width + LINE)
     first = -room.ctypes.data // room.itemsize % LINE
     return room[first : first + rows * width].reshape(rows, width)
+
+
+def alone(width: int) -> Floats:
+    """Zeros (width,) that share no line with other numbers."""
+    room = lined(1, -(-width // LINE) * LINE)[0, :width]
+    room[:] = 0
+    return room

@@ -25,14 +25,21 @@ from workbench.arithmetic.arrays import size_of, taken
 from workbench.arithmetic.compiled import available, compiled_function
 from workbench.arithmetic.intervals import BLOCK as SUMMED
 from workbench.arithmetic.intervals import LEAST, SPARE, TINY, Interval, centred, gamma, magnitudes, of_squares
+from workbench.arithmetic.lines import alone
 from workbench.contracts import Floats, Ints
 
 Tops = tuple[Ints, Floats]  # labels and heights
+Spread = Callable[..., list[Any]]  # calls a function with runs of an array, side by side, and returns what it returns
 
 BLOCK = 64  # columns that are turned at a time, so that their sums stay in the nearest cache
 RUNS = 64  # of columns, among which threads share them
 COUNTED = 30_000  # entries up to which NumPy counts them faster than it takes to find the compiled loop
 MANY = 300_000  # products from which the compiled loop saves more than it takes to find it
+
+
+def alike(function: Callable[[Ints], Any], some: Ints) -> list[Any]:
+    """`Spread` where nothing works side by side."""
+    return [function(some)]
 
 
 def surveyed(indptr, indices, values, sizes, entries):
@@ -52,11 +59,8 @@ def surveyed(indptr, indices, values, sizes, entries):
     return falls == 0
 
 
-def survey(matrix: sparse.csr_array, spread: Callable[..., Any] | None = None) -> tuple[Floats, Ints]:
-    """Σ_j |M_ij| of each row, rounded, and how many entries a column has; SciPy keeps whether rows are in order.
-
-    spread : calls a function with runs of an array, side by side, and returns what it returns
-    """
+def survey(matrix: sparse.csr_array, spread: Spread = alike) -> tuple[Floats, Ints]:
+    """Σ_j |M_ij| of each row, rounded, and how many entries a column has; SciPy keeps whether rows are in order."""
     rows, columns = size_of(matrix)
     if matrix.nnz < COUNTED or not available():
         return magnitudes(matrix) @ np.ones(columns), np.bincount(matrix.indices, minlength=columns)
@@ -68,9 +72,28 @@ def survey(matrix: sparse.csr_array, spread: Callable[..., Any] | None = None) -
         return entries, bool(compiled_function(surveyed, place, "boolean")(*place))
 
     everyone = np.arange(rows)
-    counts, ordered = zip(*(spread(some, everyone) if spread else [some(everyone)]), strict=True)
+    counts, ordered = zip(*spread(some, everyone), strict=True)
     matrix.has_sorted_indices = all(ordered)
     return sizes, np.sum(counts, axis=0)
+
+
+def summed_squares(indptr, values, squares):
+    """squares_i = Σ_j M_ij²."""
+    for i in range(len(squares)):
+        square = 0.0
+        for j in range(indptr[i], indptr[i + 1]):
+            square += values[j] * values[j]
+        squares[i] = square
+
+
+def squares_of(matrix: sparse.csr_array) -> Floats:
+    """Σ_j M_ij² of each row, rounded."""
+    rows, columns = size_of(matrix)
+    if matrix.nnz < COUNTED or not available():
+        return sparse.csr_array((matrix.data**2, matrix.indices, matrix.indptr), matrix.shape) @ np.ones(columns)
+    place = matrix.indptr, matrix.data, np.empty(rows)
+    compiled_function(summed_squares, place, "void")(*place)
+    return place[-1]
 
 
 def topped(indptr, indices, values, held, x, offset, kinds, truths, sums, labels, heights):
@@ -103,7 +126,7 @@ def highest(matrix: sparse.csr_array, held: Ints, x: Floats, offset: Floats, kin
         return sums.argmax(axis=1), heights.max(axis=1)
     labels, heights = np.empty(len(held), np.int64), np.empty(len(held))
     place = matrix.indptr, matrix.indices, matrix.data, held, x, offset, kinds, truths
-    place = *place, np.empty(x.shape[1]), labels, heights
+    place = *place, alone(x.shape[1]), labels, heights
     compiled_function(topped, place, "void")(*place)
     return labels, heights
 
@@ -176,13 +199,13 @@ def sized(sums, widths, run, low, high):
 class Turned(Interval):
     """sums (columns, k) ∓ widths (columns,), label by label (k · columns,); ends are made when they are asked for.
 
-    Σ x² needs no ends, which take as long to write as the product takes.
+    Σ x² needs no ends, which take as long to write as the product takes. Threads of `spread` share the sums.
     """
 
-    __slots__ = ("ends", "sums", "widths")
+    __slots__ = ("ends", "spread", "sums", "widths")
 
-    def __init__(self, sums: Floats, widths: Floats):
-        self.sums, self.widths = sums, widths
+    def __init__(self, sums: Floats, widths: Floats, spread: Spread = alike):
+        self.sums, self.widths, self.spread = sums, widths, spread
         self.ends: tuple[Floats, Floats] | None = None
 
     @property
@@ -206,22 +229,25 @@ class Turned(Interval):
 
     def squared(self) -> Interval:
         columns, k = self.sums.shape
-        if k > SUMMED:
+        if k > SUMMED or columns == 0:
             return super().squared()
         run = SUMMED // k
         low, high = np.empty((2, -(-columns // run)))
-        place = self.sums, self.widths, run, low, high
-        compiled_function(sized, place, "void")(*place)
+
+        def some(runs: Ints) -> None:
+            first, last = runs[0], runs[-1] + 1
+            columns = slice(first * run, last * run)
+            place = self.sums[columns], self.widths[columns], run, low[first:last], high[first:last]
+            compiled_function(sized, place, "void")(*place)
+
+        self.spread(some, np.arange(len(low)))
         return of_squares(low, high, self.sums.size)
 
 
-def turned(
-    matrix: sparse.csr_array, held: Ints, x: Few, entries: Ints, spread: Callable[..., Any] | None = None
-) -> Turned | None:
+def turned(matrix: sparse.csr_array, held: Ints, x: Few, entries: Ints, spread: Spread = alike) -> Turned | None:
     """Encloses M[held]ᵀ x, x (rows, k), label by label (k · columns,).
 
     entries : (columns,) how many a column of M has, at most
-    spread : calls a function with runs of an array, side by side
     None where numba is missing, or where the product is small: `matvec` is as fast there.
     """
     k, columns = x.k, matrix.shape[1]
@@ -238,11 +264,8 @@ def turned(
     def some(runs: Ints) -> None:
         first, last = int(ends[runs[0]]), int(ends[runs[-1] + 1])
         rows, told = (matrix.indptr, matrix.indices, matrix.data, held), (starts, places, middles, radii)
-        place = *rows, *told, gamma(count), first, last, np.zeros(k), sums, widths
+        place = *rows, *told, gamma(count), first, last, alone(k), sums, widths
         compiled_function(scattered, place, "void")(*place)
 
-    if spread is None or not matrix.has_sorted_indices:
-        some(np.arange(RUNS))
-    else:
-        spread(some, np.arange(RUNS))
-    return Turned(sums, widths * (1 + 2 * gamma(count)) + count * TINY)
+    (spread if matrix.has_sorted_indices else alike)(some, np.arange(RUNS))
+    return Turned(sums, widths * (1 + 2 * gamma(count)) + count * TINY, spread)

@@ -30,6 +30,7 @@ from workbench.arithmetic.arrays import (
     size_of,
     taken,
 )
+from workbench.arithmetic.products import squares_of
 from workbench.contracts import CompactHinge, Floats, Ints, Kernel, Listing, Sourced, multipliers
 from workbench.errors import BadInput
 from workbench.outputs._exact_multiclass import ExactMulticlass
@@ -261,11 +262,9 @@ class Multiclass(Sourced):
     def listing(self, scale: Floats, offset: Floats) -> Listing:
         """All cuts s_ty (e_y − e_t) ⊗ x_i with offsets o_ty, from tables (k, k) by true label t and label y."""
         X, k = self.X, len(self.classes)
-        indptr, indices, values = rows = compiled_rows(X)
-        square = sparse.csr_array((values * values, indices, indptr), shape=X.shape) @ np.ones(X.shape[1])
-        nothing = np.full((k, k), -1)
+        rows, nothing = (*compiled_rows(X), squares_of(X)), np.full((k, k), -1)
         tables = np.ascontiguousarray(scale, float), np.ascontiguousarray(offset, float)
-        return Listing(*rows, square, self.labels, np.arange(k), *tables, 0, nothing, 0.0, self.n_inputs)
+        return Listing(*rows, self.labels, np.arange(k), *tables, 0, nothing, 0.0, self.n_inputs)
 
     def marginals(self) -> Softmax:
         """The likelihood of its labels."""

@@ -17,19 +17,16 @@ all functions for which they stand from itself or from its bases.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from typing import Protocol, TypeVar
 
 import numpy as np
 from scipy import sparse
 
 from workbench.arithmetic.arrays import taken
 from workbench.arithmetic.intervals import SPARE, TINY, Interval, down, gamma, grouped_sum, matvec, up
-from workbench.arithmetic.products import Few, highest, survey, turned
+from workbench.arithmetic.products import Few, Spread, alike, highest, survey, turned
 from workbench.contracts import Floats, Ints, Listing, Oracle, Problem
 
-T = TypeVar("T")
 Ends = tuple[Ints, Floats, Floats]  # labels of highest score, and both ends of h_i
 
 FAR = 1e100  # of a weight, beyond which scores might overflow
@@ -38,16 +35,10 @@ FULL = 400  # labels for each cut of a sample in M, up to which its product take
 STANDS_FOR = ("argmax", "rows", "features", "loss", "rounding", "slope_error", "offset_error")
 
 
-class Spread(Protocol):
-    """What a function returns for runs of an array, in order."""
-
-    def __call__(self, function: Callable[[Ints], T], some: Ints, /) -> list[T]: ...
-
-
 class Tables:
     """The products of a plain listing with weights and with dual weights, enclosed."""
 
-    def __init__(self, listing: Listing, spread: Spread | None = None):
+    def __init__(self, listing: Listing, spread: Spread = alike):
         self.listing, (_, self.k) = listing, listing.scale.shape
         self.n, self.truth = len(listing.kind), listing.truth[listing.kind]
         rows = listing.values, listing.indices, listing.indptr
@@ -69,7 +60,7 @@ class Tables:
                 run = slice(some[0], some[-1] + 1)
                 W[run] = theta.reshape(self.k, -1)[:, run].T
 
-            spread(turn, np.arange(len(W)))
+            spread(turn, np.arange(self.listing.inputs))
             runs = spread(partial(self.ends, W, size, away), samples)
             labels, low, high = map(np.concatenate, zip(*runs, strict=True))
         else:
@@ -77,13 +68,18 @@ class Tables:
         self.told = W, samples, labels
         return Interval(low, high)
 
-    def decoded(self, theta: Floats) -> Ints | None:
+    def decoded(self, theta: Floats, spread: Spread = alike) -> Ints | None:
         """The label of highest score (n,) of all samples at θ, if the last product was theirs."""
         if self.told is None or len(self.told[1]) < self.n:
             return None
-        W, _, labels = self.told
-        same = not theta.any() if W is None else np.array_equal(W, theta.reshape(self.k, -1).T)
-        return labels if same else None
+        told, _, labels = self.told
+
+        def same(some: Ints) -> bool:
+            run = slice(some[0], some[-1] + 1)
+            W = theta.reshape(self.k, -1)[:, run].T
+            return not W.any() if told is None else np.array_equal(told[run], W)
+
+        return labels if all(spread(same, np.arange(self.listing.inputs))) else None
 
     def ends(self, W: Floats | None, size: float, away: float, samples: Ints) -> Ends:
         """Labels of highest score, and both ends of h_i, at weights of at most this size; None stands for W = 0."""
@@ -103,7 +99,7 @@ class Tables:
         others = samples[labels != self.truth[samples]]
         return self.k * np.count_nonzero(np.bincount(others)) <= FULL * len(others)
 
-    def push(self, samples: Ints, labels: Ints, weights: Interval, spread: Spread | None = None) -> Interval:
+    def push(self, samples: Ints, labels: Ints, weights: Interval, spread: Spread = alike) -> Interval:
         """Encloses −Σ_k μ_k a_k (k · p,) of cuts of these samples and labels and of weights μ ≥ 0 (K,)."""
         keys = samples * self.k + labels
         if (np.diff(keys) <= 0).any():
@@ -128,7 +124,7 @@ class Tables:
         return self.listing.offset[self.listing.kind[samples], labels]
 
 
-def tables_of(oracle: Oracle, problem: Problem, listing: Listing | None, spread: Spread | None = None) -> Tables | None:
+def tables_of(oracle: Oracle, problem: Problem, listing: Listing | None, spread: Spread = alike) -> Tables | None:
     """`Tables` of a plain listing that speaks for its oracle and problem, whose cuts are free of rounding."""
     if listing is None or not listing.plain or oracle.kind != "exact" or not (speaks(oracle) and speaks(problem)):
         return None

@@ -174,9 +174,10 @@ def train_error(bounds: AnyBounds, theta: Floats, known: Predicted | None = None
     everyone, beside = np.arange(problem.n_samples), bounds.beside if isinstance(bounds, Bounds) else None
     if known is not None and np.array_equal(known.theta, theta):
         return float(problem.loss(everyone, known.outputs).mean())
-    tables = bounds.tables if isinstance(bounds, Bounds) else None
-    if tables and (labels := tables.decoded(theta)) is not None:
-        return float(problem.loss(everyone, labels[:, None]).mean())
+    if isinstance(bounds, Bounds) and bounds.tables:
+        labels = bounds.tables.decoded(theta, bounds.spread)
+        if labels is not None:
+            return float(problem.loss(everyone, labels[:, None]).mean())
     if beside:
         decoded = np.concatenate(beside.spread(lambda some: bounds.oracle.decode(theta, some), everyone))
         return float(problem.loss(everyone, decoded).mean())

@@ -106,7 +106,7 @@ class CrammerSinger:
         self.listing, parts = parted(listing, self.count)
         width = width_of(k)
         self.state = Weights(lined(n, width), lined(p, width), np.zeros(n), np.zeros(n, np.int64), parts)
-        self.desk = Desk(lined(n, width), lined(n, width), lined(p, width), lined(p, width))
+        self.desk = Desk(lined(n, width), lined(n, width), lined(p, width))
         self.lanes = lanes_of(k, self.count, count)
         self.seed, self.sweeps = np.ones(1, np.int64), SWEEPS
         self.meeting = machine.exchange if compiled else loops.alone
@@ -123,7 +123,7 @@ class CrammerSinger:
 
     def begun(self) -> None:
         """All weight on the truths, and all else zero."""
-        arrays = *self.state[:2], *self.desk[:3]
+        arrays = *self.state[:2], *self.desk
         self.beside(len(self.lanes), lambda k: (loops.cleared, arrays))
         self.passes, self.order, self.at, self.seed[:] = 0, self.samples.copy(), self.desk.mean, 1
         self.laid(self.state.beta, self.samples, self.truth[self.samples], self.prices[self.samples])
@@ -162,7 +162,7 @@ class CrammerSinger:
         When `late`, the pass ends after the sweep that it is in, and a pass of a few milliseconds as ever.
         """
         if self.at is self.state.W:
-            self.desk.best[:], self.at = self.at, self.desk.best
+            self.at = self.at.copy()
         end = max(SHARE * self.total, NEAR * self.wanted * self.known)
         if (steps := self.stepping()) and not len(self.memory.beta):
             self.memory = memory_of(len(self.prices), *self.state.W.shape)
@@ -212,7 +212,7 @@ class CrammerSinger:
 
     def tell(self, share: float) -> None:
         """F and D at W, and F at the mean, which moves by `share`."""
-        best, mean, W = self.desk.best, self.desk.mean, self.state.W
+        mean, W = self.desk.mean, self.state.W
         place = self.listing, self.samples, self.prices, share, self.state, self.desk
         self.beside(len(self.lanes), lambda k: (self.loops.score, self.loops.scored, *place))
         sums, self.found = self.lanes[0].sums[:, :6].sum(axis=0), None
@@ -221,7 +221,7 @@ class CrammerSinger:
         if min(ends) < self.known:
             self.known, self.at = min(ends), mean if ends[1] <= ends[0] else W
         elif self.at is mean:  # the mean before, which is zero before the first W
-            best[:], self.at = (mean - share * W) / (1 - share) if share < 1 else 0.0, best
+            self.at = (mean - share * W) / (1 - share) if share < 1 else np.zeros_like(mean)
         self.gap, self.order = self.known - (held - self.curvature / 2 * square), self.samples.copy()
         self.shares = self.shares[1], self.gap / max(self.known, TINY)
 

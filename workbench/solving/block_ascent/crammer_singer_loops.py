@@ -330,7 +330,7 @@ def score(scored, listing, samples, prices, share, weights, desk, exchange, gate
     """
     _, indices, values, _, kinds, truths, _, offsets, _, _, _, _ = listing
     beta, W, gaps, _, parts = weights
-    scores, mean_scores, mean, _ = desk
+    scores, mean_scores, mean = desk
     mine, threads, labels, width = lane.sums[k], len(lane.sums), offsets.shape[1], W.shape[1]
     rows, lines = W.reshape(len(W), width // LINE, LINE), scores.reshape(len(scores), width // LINE, LINE)
     square, mean_square, last = 0.0, 0.0, parts.shape[1] - 1

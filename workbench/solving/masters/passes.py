@@ -143,7 +143,7 @@ class Passes:
         self.estimates: list[tuple[int, float]] = []
         self.finishing = Finish(self.bounds, family.position, gap, patient)
         self.rounded = False  # whether only the rounding of floats keeps the certified gap from the one asked for
-        self.mean = np.zeros(len(family.start))
+        self.mean: Floats = family.start  # counts for nothing once a pass is in it
         everyone = self.bounds.samples  # duals: samples, witnesses and weights of the best lower bound
         self.duals = everyone, self.bounds.truth[everyone], np.zeros(len(everyone))
         self.best: Cuts | None = None  # their cuts, if they are at hand
