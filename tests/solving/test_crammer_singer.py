@@ -20,7 +20,7 @@ from workbench.solving.block_ascent import crammer_singer, crammer_singer_loops
 from workbench.solving.block_ascent.crammer_singer import CrammerSinger
 from workbench.solving.block_ascent.crammer_singer_lines import pushed, scored
 from workbench.solving.block_ascent.crammer_singer_loops import alone, nothing, silent, sweeping
-from workbench.solving.block_ascent.crammer_singer_tables import parted
+from workbench.solving.block_ascent.crammer_singer_tables import GROUP, PAIR, parted
 from workbench.solving.block_ascent.labels import LabelBlocks
 from workbench.solving.masters.passes import pass_method
 from workbench.solving.solve import solve
@@ -70,8 +70,8 @@ def test_a_visit_moves_to_the_maximum_over_all_labels(scale):
         W, beta = blocks.W.T.copy(), blocks.beta[i].copy()
         x, t = problem.X.toarray()[i], problem.labels[i]
         heights, q = problem.cost[t] + (W - W[t]) @ x, x @ x / 0.05
-        place = blocks.listing, np.array([i]), 1, blocks.prices, blocks.curvature, blocks.state
-        sweeping(1)(scored, pushed, nothing, silent, *place, *alone(1)[:2], 0, 0, blocks.lanes[0])
+        place = blocks.listing, np.array([i]), 1, 1, blocks.prices, blocks.curvature, blocks.state
+        sweeping(False)(scored, pushed, nothing, silent, *place, *alone(1)[:2], 0, 0, blocks.lanes[0])
         np.testing.assert_allclose(blocks.beta[i], projection(beta + heights / q, 1 / 12), atol=1e-12)
         change = np.outer(blocks.beta[i] - beta, x) / 0.05
         np.testing.assert_allclose(blocks.W.T, W - change, atol=1e-9 * abs(W).max())
@@ -122,13 +122,13 @@ def test_what_a_pass_tells_is_what_the_bounds_prove(weights, threads):
         np.testing.assert_allclose(blocks.beta.sum(axis=1), bounds.prices.floats(), atol=1e-15)
 
 
-def pairs_at_once(problem, order, lam, times):
-    """β (n, k) and W (p, k) after sweeps that move two samples at a time, both from the same W, by enumeration."""
+def at_once(problem, order, lam, times, group):
+    """β (n, k) and W (p, k) after sweeps that move so many samples at a time, all from the same W, by enumeration."""
     X, t, n, k = problem.X.toarray(), problem.labels, problem.n_samples, len(problem.classes)
     beta, W = np.eye(k)[t] / n, np.zeros((X.shape[1], k))
-    for pair in [order[a : a + 2] for _ in range(times) for a in range(0, len(order), 2)]:
+    for some in [order[a : a + group] for _ in range(times) for a in range(0, len(order), group)]:
         moves = np.zeros_like(W)
-        for i in pair:
+        for i in some:
             heights, q = problem.cost[t[i]] + X[i] @ W - X[i] @ W[:, t[i]], X[i] @ X[i] / lam
             after = projection(beta[i] + heights / q, 1 / n)
             moves -= np.outer(X[i], after - beta[i]) / lam
@@ -139,17 +139,18 @@ def pairs_at_once(problem, order, lam, times):
 
 @needs_numba
 @pytest.mark.parametrize("n", [12, 13])
+@pytest.mark.parametrize("group", [PAIR, 3, GROUP])
 @pytest.mark.parametrize("lanes", [2, 3])
 @pytest.mark.usefixtures("shared")
-def test_lanes_visit_two_samples_at_a_time(lanes, n):
+def test_lanes_visit_a_group_of_samples_at_a_time(lanes, group, n):
     problem = labels(n, k=4, p=8, seed=4, cost=True)
     order = np.random.default_rng(1).permutation(n)
     _, blocks = ascent_of(problem, 0.1, compiled=True, threads=lanes)
     assert blocks.count == lanes
-    place = blocks.loops.sweep, *blocks.loops.visits, blocks.listing, order, n, blocks.prices, 0.1, blocks.state
+    place = *blocks.loops.visits, blocks.listing, order, n, group, blocks.prices, 0.1, blocks.state
     for _ in range(3):
-        blocks.beside(lanes, lambda k: place)
-    beta, W = pairs_at_once(problem, order, 0.1, 3)
+        blocks.beside(lanes, lambda k: (blocks.loops.sweep, *place))
+    beta, W = at_once(problem, order, 0.1, 3, group)
     np.testing.assert_allclose(blocks.beta, beta, atol=1e-12)
     np.testing.assert_allclose(blocks.W, W, atol=1e-11)
 
@@ -167,6 +168,7 @@ def test_no_visit_of_two_equal_samples_lowers_the_lower_end():
         blocks.listing,
         np.arange(20),
         20,
+        PAIR,
         blocks.prices,
         1e-3,
         blocks.state,
@@ -177,6 +179,50 @@ def test_no_visit_of_two_equal_samples_lowers_the_lower_end():
         offsets = blocks.listing.offset[blocks.listing.kind]
         ends.append((blocks.beta * offsets).sum() - 1e-3 / 2 * np.square(blocks.W).sum())
     assert (np.diff(ends) >= -1e-12).all()
+
+
+@needs_numba
+@pytest.mark.usefixtures("shared")
+def test_four_at_a_time_as_long_as_the_gap_falls():
+    """Where four equal samples follow one another, moves from the same W undo one another, and two go on."""
+    rng = np.random.default_rng(2)
+    X, t = np.repeat(rng.normal(size=(40, 6)), 4, axis=0), np.repeat(rng.integers(0, 3, 40), 4)
+    for problem, lam, wanted in ((Multiclass(X, t), 1e-3, PAIR), (labels(400, k=4, p=40, seed=1), 10.0, GROUP)):
+        bounds, blocks = ascent_of(problem, lam, compiled=True, threads=2)
+        assert blocks.mark[6] == GROUP
+        blocks.advance()
+        assert blocks.mark[6] == wanted
+        while blocks.gap > 1e-7 * blocks.known:
+            blocks.advance()
+        assert bounds.upper(blocks.theta) == pytest.approx(blocks.known, rel=1e-9)
+        blocks.restart(lam)
+        assert blocks.mark[6] == GROUP
+
+
+@pytest.mark.parametrize(
+    ("before", "group", "wanted"),
+    [(np.inf, GROUP, GROUP), (1, GROUP, GROUP), (0.5, GROUP, PAIR), (0.25, GROUP, PAIR), (1, PAIR, PAIR)],
+)
+def test_a_sweep_that_meets_no_smaller_gap_ends_visits_of_four(before, group, wanted):
+    """A sweep that meets a gap of 0.5, told in `mark`, after one that met `before`."""
+    blocks, seen = ascent_of(labels(20), 0.1)[1], []
+    blocks.mark[:] = 20, 0.1, 0.0, 1, 0, 0, group, before
+
+    def sweep(*place):
+        seen.append(place[7])
+        return 0.5
+
+    climb, memory = crammer_singer_loops.climb, blocks.memory
+    functions = busy_all, lambda *_: None, *blocks.loops.visits, sweep, None
+    own = blocks.listing, blocks.samples, blocks.samples.copy(), blocks.seed, blocks.mark
+    ascent = blocks.prices, 0.1, blocks.state, memory
+    assert climb(*functions, *own, 1, *ascent, *alone(1)[:2], 0, 0, blocks.lanes[0]) == 2
+    assert seen == [group]
+    assert (blocks.mark[1], blocks.mark[6], blocks.mark[7]) == (0.5, wanted, 0.5)
+
+
+def busy_all(order, *_):
+    return len(order)
 
 
 @needs_numba
@@ -234,6 +280,7 @@ def test_a_lane_that_fails_holds_nobody_up():
             blocks.listing,
             blocks.order,
             60,
+            GROUP,
             blocks.prices,
             blocks.curvature,
             blocks.state,
@@ -416,10 +463,10 @@ def test_samples_are_asked_for_three_visits_before_their_own(monkeypatch):
     problem = labels(9, seed=2)
     (_, one), (_, other) = ascent_of(problem), ascent_of(problem)
     asked, order = [], np.random.default_rng(0).permutation(9)
-    place = order, 9, one.prices, one.curvature
+    place = order, 9, 1, one.prices, one.curvature
     for blocks, ahead in ((one, lambda *told: asked.append(told[3:])), (other, nothing)):
         at = scored, pushed, ahead, silent, blocks.listing, *place, blocks.state
-        sweeping(1)(*at, *alone(1)[:2], 0, 0, blocks.lanes[0])
+        sweeping(False)(*at, *alone(1)[:2], 0, 0, blocks.lanes[0])
     indptr = one.listing.indptr
     assert asked == [(i, indptr[i], indptr[i + 1]) for i in order[3:]]
     assert one.beta.tolist() == other.beta.tolist()

@@ -33,7 +33,7 @@ from workbench.solvers._common import Late, never
 from workbench.solving.block_ascent import crammer_singer_loops as loops
 from workbench.solving.block_ascent.crammer_singer_lines import pushed, scored
 from workbench.solving.block_ascent.crammer_singer_tables import (
-    PAIR,
+    GROUP,
     Desk,
     Weights,
     lanes_of,
@@ -110,9 +110,9 @@ class CrammerSinger:
         self.lanes = lanes_of(k, self.count, count)
         self.seed, self.sweeps = np.ones(1, np.int64), SWEEPS
         self.meeting = machine.exchange if compiled else loops.alone
-        self.mark = np.zeros(6)
+        self.mark = np.zeros(8)
         self.begun()
-        visits, sweep = (scored, pushed, loops.nothing, loops.silent), loops.sweeping(PAIR if self.count > 1 else 1)
+        visits, sweep = (scored, pushed, loops.nothing, loops.silent), loops.sweeping(self.count > 1)
         plain = Loops(loops.climb, busy, loops.shuffled, *visits, sweep, loops.plane, loops.score)
         self.loops = self.compiled(plain) if compiled else plain
 
@@ -125,6 +125,7 @@ class CrammerSinger:
         """All weight on the truths, and all else zero."""
         arrays = *self.state[:2], *self.desk
         self.beside(len(self.lanes), lambda k: (loops.cleared, arrays))
+        self.mark[6] = GROUP
         self.passes, self.order, self.at, self.seed[:] = 0, self.samples.copy(), self.desk.mean, 1
         self.laid(self.state.beta, self.samples, self.truth[self.samples], self.prices[self.samples])
         self.forgotten(0)
@@ -168,7 +169,7 @@ class CrammerSinger:
             self.memory = memory_of(len(self.prices), *self.state.W.shape)
             self.memory.beta[:], self.memory.W[:], self.state.moved[:] = *self.state[:2], 0
         self.mark[:4] = len(self.order), self.total, end, 0 if late() else self.sweeps
-        self.mark[5] = steps
+        self.mark[5], self.mark[7] = steps, np.inf
         climb, place = self.loops.climb, (self.listing, self.samples, self.order, self.seed, self.mark)
         after = self.prices, self.curvature, self.state, self.memory
         most = self.sweeps + 1 if late is never or self.state.W.shape[1] * len(self.listing.values) <= BRIEF else 1
@@ -282,7 +283,7 @@ class CrammerSinger:
             build(plain.busy, (ints, prices, 1.0), "int64"),
             build(plain.shuffled, (ints, 1, ints), "void"),
             *visits,
-            build(plain.sweep, (*visits, self.listing, ints, 1, *place, *crossed), packed=True),
+            build(plain.sweep, (*visits, self.listing, ints, 1, 1, *place, *crossed), packed=True),
             build(plain.plane, (push_lines, self.listing, ints, *place, self.memory, *crossed), "int64"),
         )
         climb = build(plain.climb, (*own, self.listing, *[ints] * 3, number, 1, *place, self.memory, *crossed), "int64")

@@ -3,16 +3,20 @@
 The p inputs are dealt out to L lanes in runs, which as many threads see to: a lane adds up ⟨W_y, x_i⟩ over its inputs,
 and moves the rows of W that belong to them. `parts` (n, L + 1) says which entries of a sample are whose.
 
-One lane visits one sample after another. Several lanes visit two at a time: each lane tells its parts of both samples'
-scores to the others (`exchange`, arithmetic/meeting.py). One of them adds up those of a sample in the order of the
-lanes, moves its β_i, and tells the move, with which each lane moves its own rows of W. Both moves m, m' start from the
-same W, where each raises D by μ/2 ‖m‖² at least, so both raise it by
+One lane visits one sample after another. Several lanes visit four at a time: each lane tells its parts of their scores
+to the others (`exchange`, arithmetic/meeting.py). One of them adds up those of a sample in the order of the lanes,
+moves its β_i, and tells the move, with which each lane moves its own rows of W. The result depends on L, and on no
+thread's speed. Nobody writes scores or moves before all have read those of the visit before, since another exchange
+lies between. Before it waits for the others, a lane does what it can: it asks for the rows of later visits, and takes
+the moves that it has made itself.
+
+All moves of a visit start from the same W, where each move m raises D by μ/2 ‖m‖² at least. So two moves m and m' raise
+D by
 
     μ/2 (‖m‖² + ‖m'‖²) − μ ⟨m, m'⟩ = μ/2 ‖m − m'‖² ≥ 0
 
-at least, and the result depends on L, and on no thread's speed. Nobody writes scores or moves before all have read
-those of the visit before, since another exchange lies between. Before it waits for the others, a lane does what it can:
-it asks for the rows of later visits, and takes the move that it has made itself.
+at least. Four may lower D where their samples are alike. So lanes visit four at a time as long as each sweep of a pass
+meets a smaller gap than the sweep before, and two from then on.
 
 Plain loops within numba's subset. A function that calls another takes it as an argument.
 """
@@ -27,11 +31,13 @@ import numpy as np
 from workbench.arithmetic.lines import LINE
 from workbench.contracts import Ints
 from workbench.solvers._dual_block import DRIFT, LEAST, LONGEST
+from workbench.solving.block_ascent.crammer_singer_tables import GROUP, PAIR
 
 MERSENNE = 2**31 - 1
 BEFORE, NOW = 1, 2  # bits
 CACHED = 100_000  # entries, up to which the nearest caches hold them, so that none is asked for early
 EARLY = 3  # visits before its own, at which a sample's row and weights are asked for
+SOONER = 8  # the same of several lanes
 
 
 def alone(count: int) -> tuple[Callable[..., int], Ints, Callable[[Ints], None]]:
@@ -71,17 +77,16 @@ def shuffled(order, count, seed):
 
 
 @cache
-def sweeping(at_once):
-    """The sweep of lanes that visit so many samples at a time.
-
-    The number is a constant of the compiled loop, whose visits of one sample at a time are faster for that.
-    """
+def sweeping(several):
+    """The sweep of several lanes, or of one, whose visits are faster where the compiler knows that there is one."""
 
     def sweep(
-        scored, pushed, ahead, say, listing, order, count, prices, curvature, weights, exchange, gate, k, number, lane
-    ):
+        scored, pushed, ahead, say, listing, order, count, group, prices, curvature, weights,
+        exchange, gate, k, number, lane,
+    ):  # fmt: skip
         """Lane k's part of visits to the first `count` samples of `order`; the gap they met, −1 if a lane has left.
 
+        group : how many samples several lanes visit at a time, at least 2
         number : of exchanges before; at most `count` and one come here
         """
         _, indices, values, square, kinds, truths, _, offsets, _, _, _, _ = listing
@@ -90,20 +95,20 @@ def sweeping(at_once):
         lanes, labels, width, total, place = len(told), offsets.shape[1], table.shape[1], 0.0, 0
         blocks = width // LINE
         W, own = table.reshape(len(table), blocks, LINE), told[k].reshape(told.shape[1], blocks, LINE)
-        asked = count if len(values) > CACHED else 0
+        asked, early = count if len(values) > CACHED else 0, SOONER if several else EARLY
         steps = moves.reshape(len(moves), moves.shape[1] // LINE, LINE)
         while place < count:
-            some = 1 if at_once == 1 else min(at_once, count - place)
+            some = min(group, count - place) if several else 1
             for g in range(some):
                 i = order[place + g]
                 scored(indices, values, parts[i, k], parts[i, k + 1], W, own[g])
-            if at_once > 1:
+            if several:
                 number += 1
                 say(gate, k, number)
-            for g in range(place + EARLY * at_once, min(place + (EARLY + 1) * at_once, asked)):
+            for g in range(place + early, min(place + early + some, asked)):
                 i = order[g]
                 ahead(indices, values, beta, i, parts[i, k], parts[i, k + 1])
-            if at_once > 1 and exchange(gate, k, lanes, number) == 0:
+            if several and exchange(gate, k, lanes, number) == 0:
                 return -1.0
             for g in range(k, some, lanes):
                 i = order[place + g]
@@ -148,19 +153,19 @@ def sweeping(at_once):
                 for y in range(labels):
                     beta[i, y] = height[y]
                     moves[g, y] = (height[y] - start[y]) / curvature
-            if at_once > 1:
+            if several:
                 number += 1
                 say(gate, k, number)
             for g in range(k, some, lanes):
                 i = order[place + g]
                 if gaps[i] > 0.0:
                     pushed(indices, values, parts[i, k], parts[i, k + 1], steps[g], W)
-            if at_once > 1 and exchange(gate, k, lanes, number) == 0:
+            if several and exchange(gate, k, lanes, number) == 0:
                 return -1.0
             for g in range(some):
                 i = order[place + g]
                 total += gaps[i]
-                if at_once > 1 and g % lanes != k and gaps[i] > 0.0:
+                if several and g % lanes != k and gaps[i] > 0.0:
                     pushed(indices, values, parts[i, k], parts[i, k + 1], steps[g], W)
             place += some
         return total
@@ -291,8 +296,9 @@ def climb(
     """Lane k's part of the sweeps of a pass and of its step in the plane; 1 if that is taken, else 0.
 
     2 says that `most` sweeps are made, and −1 that a lane has left.
-    mark (6,), of all lanes: how many samples the last sweep visited, the gap that they met, the gap at which sweeps
-    end, and how many sweeps are left; how many are to be visited next; and 1 if a step in the plane follows, else 0.
+    mark (8,), of all lanes: how many samples the last sweep visited, the gap that they met, the gap at which sweeps
+    end, and how many sweeps are left; how many are to be visited next; 1 if a step in the plane follows, else 0; how
+    many samples are visited at a time; and the gap that the last sweep of this pass met, ∞ before the first.
     """
     lanes = len(lane.told)
     while most > 0:
@@ -311,14 +317,15 @@ def climb(
                 return 0
             return plane(pushed, listing, samples, prices, curvature, weights, memory, exchange, gate, k, number, lane)
         met = sweep(
-            scored, pushed, ahead, say, listing, order, count, prices, curvature, weights,
+            scored, pushed, ahead, say, listing, order, count, int(mark[6]), prices, curvature, weights,
             exchange, gate, k, number, lane,
         )  # fmt: skip
         number, most = number + count + 2, most - 1
         if exchange(gate, k, lanes, number) == 0:  # all are through with `order` as it was
             return -1
         if k == 0:
-            mark[0], mark[1], mark[3] = count, met, mark[3] - 1.0
+            mark[6] = GROUP if met < mark[7] and mark[6] == GROUP else PAIR
+            mark[0], mark[1], mark[3], mark[7] = count, met, mark[3] - 1.0, met
     return 2
 
 

@@ -12,7 +12,7 @@ from workbench.arithmetic.lines import LINE, alone, lined
 from workbench.contracts import Floats, Ints, Listing
 
 SOME = 20_000  # entries that tell where the inputs are dealt out
-PAIR = 2  # samples that several lanes visit at a time
+GROUP, PAIR = 4, 2  # samples that several lanes visit at a time, while that serves, and from then on
 
 
 class Weights(NamedTuple):
@@ -44,7 +44,7 @@ class Lane(NamedTuple):
     """Working space of a lane: scores and weights β_i of a sample (w,).
 
     told : (L, …, w) of all lanes: their parts of the scores of the samples that they visit
-    moves : (PAIR, …) of all lanes: the steps of these samples
+    moves : (GROUP, …) of all lanes: the steps of these samples
     sums : (N, …) of all threads: their parts of sums
     """
 
@@ -81,7 +81,7 @@ def lanes_of(labels: int, lanes: int, threads: int) -> list[Lane]:
     A row behind a lane's own keeps what two lanes write out of one line of the cache.
     """
     width = width_of(labels)
-    shared = np.zeros((lanes, PAIR + 1, width)), np.zeros((PAIR, width + LINE)), np.zeros((threads, 3 * LINE))
+    shared = np.zeros((lanes, GROUP + 1, width)), np.zeros((GROUP, width + LINE)), np.zeros((threads, 3 * LINE))
     return [Lane(alone(width), alone(width), *shared) for _ in range(threads)]
 
 
