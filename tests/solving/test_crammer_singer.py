@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
 from itertools import combinations
 
 import numpy as np
@@ -70,7 +71,7 @@ def test_a_visit_moves_to_the_maximum_over_all_labels(scale):
         W, beta = blocks.W.T.copy(), blocks.beta[i].copy()
         x, t = problem.X.toarray()[i], problem.labels[i]
         heights, q = problem.cost[t] + (W - W[t]) @ x, x @ x / 0.05
-        place = blocks.listing, np.array([i]), 1, 1, blocks.prices, blocks.curvature, blocks.state
+        place = blocks.listing, np.array([i]), 1, 1, 1, blocks.prices, blocks.curvature, blocks.state
         sweeping(False)(scored, pushed, nothing, silent, *place, *alone(1)[:2], 0, 0, blocks.lanes[0])
         np.testing.assert_allclose(blocks.beta[i], projection(beta + heights / q, 1 / 12), atol=1e-12)
         change = np.outer(blocks.beta[i] - beta, x) / 0.05
@@ -100,8 +101,9 @@ def test_an_ascent_that_restarts_does_what_a_new_one_does(begun):
 
 @pytest.fixture
 def shared(monkeypatch):
-    """Lanes also where a visit is too short for them to save time."""
+    """Lanes also where a visit is too short for them to save time, and a thread for each."""
     monkeypatch.setattr(crammer_singer, "LEAST", 0)
+    monkeypatch.setattr(crammer_singer, "SAVED", -np.inf)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 4])
@@ -147,7 +149,7 @@ def test_lanes_visit_a_group_of_samples_at_a_time(lanes, group, n):
     order = np.random.default_rng(1).permutation(n)
     _, blocks = ascent_of(problem, 0.1, compiled=True, threads=lanes)
     assert blocks.count == lanes
-    place = *blocks.loops.visits, blocks.listing, order, n, group, blocks.prices, 0.1, blocks.state
+    place = *blocks.loops.visits, blocks.listing, order, n, group, lanes, blocks.prices, 0.1, blocks.state
     for _ in range(3):
         blocks.beside(lanes, lambda k: (blocks.loops.sweep, *place))
     beta, W = at_once(problem, order, 0.1, 3, group)
@@ -169,6 +171,7 @@ def test_no_visit_of_two_equal_samples_lowers_the_lower_end():
         np.arange(20),
         20,
         PAIR,
+        2,
         blocks.prices,
         1e-3,
         blocks.state,
@@ -179,6 +182,65 @@ def test_no_visit_of_two_equal_samples_lowers_the_lower_end():
         offsets = blocks.listing.offset[blocks.listing.kind]
         ends.append((blocks.beta * offsets).sum() - 1e-3 / 2 * np.square(blocks.W).sum())
     assert (np.diff(ends) >= -1e-12).all()
+
+
+@needs_numba
+@pytest.mark.parametrize("lanes", [2, 3])
+@pytest.mark.parametrize("weights", [None, "some"])
+@pytest.mark.usefixtures("shared")
+def test_one_thread_for_all_lanes_finds_the_same_bits(lanes, weights, monkeypatch):
+    """Also where threads change places between passes, and with steps in the plane."""
+    weights = np.arange(90) % 4 + 0.0 if weights else None
+    problem, found = labels(90, k=7, p=12, seed=3, cost=True, weights=weights), []
+    monkeypatch.setattr(crammer_singer, "AGAIN", 1)
+    for crews in ([lanes], [1], [1, lanes]):
+        _, blocks = ascent_of(problem, 1e-3, compiled=True, threads=lanes)
+        steps = 0
+        for _, crew in zip(range(12), cycle(crews), strict=False):
+            monkeypatch.setattr(blocks, "manned", lambda crew=crew: crew)
+            blocks.advance()
+            steps += blocks.mark[5] > 0
+        assert blocks.crew == crews[-1]
+        assert steps > 3
+        found.append((blocks.beta.tolist(), blocks.W.tolist(), blocks.known, blocks.gap))
+    assert found[0] == found[1] == found[2]
+
+
+@needs_numba
+@pytest.mark.parametrize(
+    ("waits", "saved", "near", "wanted"),
+    [(0, 0, 1, 2), (1e9, 0, 1, 1), (0, 59e-6, 1, 2), (0, 61e-6, 1, 1), (0, 61e-6, 10**9, 2)],
+)
+def test_threads_that_would_wait_longer_than_they_save_leave_visits_to_one(waits, saved, near, wanted, monkeypatch):
+    """Sixty visits of 3 µs each by assumption, or of 4 µs with W in a far cache: two threads save half of that."""
+    monkeypatch.setattr(crammer_singer, "LEAST", 0)
+    problem = labels(60, k=7, p=8)
+    entries = problem.X.nnz / 60
+    for name, value in {"WAITS": waits, "SAVED": saved, "MEET": 0.5e-6, "VISIT": 2e-6}.items():
+        monkeypatch.setattr(crammer_singer, name, value)
+    for name, value in {"NEARBY": 1e-6, "DISTANT": 2e-6, "CACHE": 1e9 / near}.items():
+        monkeypatch.setattr(crammer_singer, name, value / entries if name != "CACHE" else value)
+    _, blocks = ascent_of(problem, 0.1, compiled=True, threads=2)
+    blocks.advance()
+    assert blocks.count == 2
+    assert blocks.crew == wanted
+
+
+@needs_numba
+@pytest.mark.usefixtures("shared")
+def test_meetings_are_timed_again_after_some_passes(monkeypatch):
+    _, blocks = ascent_of(labels(60, k=7, p=8), 0.1, compiled=True, threads=2)
+    asked = []
+    monkeypatch.setattr(blocks, "manned", lambda: asked.append(blocks.passes) or 2)
+    for _ in range(34):
+        blocks.advance()
+    assert asked == [0, 16, 32]
+
+
+def test_one_lane_has_no_meetings(monkeypatch):
+    _, blocks = ascent_of(labels(60))
+    monkeypatch.setattr(blocks, "beside", None)
+    assert blocks.manned() == 1
 
 
 @needs_numba
@@ -216,7 +278,7 @@ def test_a_sweep_that_meets_no_smaller_gap_ends_visits_of_four(before, group, wa
     functions = busy_all, lambda *_: None, *blocks.loops.visits, sweep, None
     own = blocks.listing, blocks.samples, blocks.samples.copy(), blocks.seed, blocks.mark
     ascent = blocks.prices, 0.1, blocks.state, memory
-    assert climb(*functions, *own, 1, *ascent, *alone(1)[:2], 0, 0, blocks.lanes[0]) == 2
+    assert climb(*functions, *own, 1, 1, *ascent, *alone(1)[:2], 0, 0, blocks.lanes[0]) == 2
     assert seen == [group]
     assert (blocks.mark[1], blocks.mark[6], blocks.mark[7]) == (0.5, wanted, 0.5)
 
@@ -281,6 +343,7 @@ def test_a_lane_that_fails_holds_nobody_up():
             blocks.order,
             60,
             GROUP,
+            2,
             blocks.prices,
             blocks.curvature,
             blocks.state,
@@ -463,7 +526,7 @@ def test_samples_are_asked_for_three_visits_before_their_own(monkeypatch):
     problem = labels(9, seed=2)
     (_, one), (_, other) = ascent_of(problem), ascent_of(problem)
     asked, order = [], np.random.default_rng(0).permutation(9)
-    place = order, 9, 1, one.prices, one.curvature
+    place = order, 9, 1, 1, one.prices, one.curvature
     for blocks, ahead in ((one, lambda *told: asked.append(told[3:])), (other, nothing)):
         at = scored, pushed, ahead, silent, blocks.listing, *place, blocks.state
         sweeping(False)(*at, *alone(1)[:2], 0, 0, blocks.lanes[0])

@@ -19,6 +19,7 @@ scores by which a pass ends are shared by samples.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, NamedTuple
@@ -48,6 +49,12 @@ SHARE = 0.1  # of the gap at the pass's first W, at which its sweeps end
 NEAR = 0.85  # of the gap that is wanted: sweeps end there, too, since what they met tells little of other samples
 LAST = 4  # passes that are likely left, from which on a step in the plane is worth its time
 BRIEF = 5_000_000  # products of a sweep, up to which a pass looks at the clock at its start only
+MEETINGS = 512  # that are timed before the first pass
+AGAIN = 16  # passes after which they are timed again
+VISIT, NEARBY, DISTANT = 0.15e-6, 2e-9, 5e-9  # seconds of a visit, and for each line of W, in a near cache or not
+CACHE = 500_000  # bytes of W, up to which a near cache holds them
+MEET, WAITS = 0.05e-6, 1.5  # seconds that a visit takes longer with others, and how many meetings it waits for
+SAVED = 1e-3  # seconds of a sweep over all samples that threads must save, because calling them takes 0.1 ms
 LEAST = 150  # products of a visit for a lane, from which lanes take less time than one thread
 
 
@@ -55,7 +62,7 @@ Loop = Callable[..., Any]  # they return numbers or arrays, or nothing
 
 
 class Loops(NamedTuple):
-    """The loops of a pass; the first and the last are called, the first one with those between."""
+    """The loops of a pass: `climb` is called with those up to `plane`, and `score` and `meetings` alone."""
 
     climb: Loop
     busy: Loop
@@ -67,6 +74,7 @@ class Loops(NamedTuple):
     sweep: Loop
     plane: Loop
     score: Loop
+    meetings: Loop
 
     @property
     def visits(self) -> tuple[Loop, Loop, Loop, Loop]:
@@ -113,7 +121,7 @@ class CrammerSinger:
         self.mark = np.zeros(8)
         self.begun()
         visits, sweep = (scored, pushed, loops.nothing, loops.silent), loops.sweeping(self.count > 1)
-        plain = Loops(loops.climb, busy, loops.shuffled, *visits, sweep, loops.plane, loops.score)
+        plain = Loops(loops.climb, busy, loops.shuffled, *visits, sweep, loops.plane, loops.score, loops.meetings)
         self.loops = self.compiled(plain) if compiled else plain
 
     def restart(self, curvature: float) -> None:
@@ -164,19 +172,46 @@ class CrammerSinger:
         """
         if self.at is self.state.W:
             self.at = self.at.copy()
+        if self.passes % AGAIN == 0:
+            self.crew = self.manned()
         end = max(SHARE * self.total, NEAR * self.wanted * self.known)
         if (steps := self.stepping()) and not len(self.memory.beta):
             self.memory = memory_of(len(self.prices), *self.state.W.shape)
             self.memory.beta[:], self.memory.W[:], self.state.moved[:] = *self.state[:2], 0
         self.mark[:4] = len(self.order), self.total, end, 0 if late() else self.sweeps
         self.mark[5], self.mark[7] = steps, np.inf
-        climb, place = self.loops.climb, (self.listing, self.samples, self.order, self.seed, self.mark)
+        climb, crew, place = self.loops.climb, self.crew, (self.listing, self.samples, self.order, self.seed, self.mark)
         after = self.prices, self.curvature, self.state, self.memory
         most = self.sweeps + 1 if late is never or self.state.W.shape[1] * len(self.listing.values) <= BRIEF else 1
-        while self.beside(self.count, lambda k: (climb, *self.loops[1:-1], *place, most, *after)) > 1:
+        while (said := self.beside(crew, lambda k: (climb, *self.loops[1:-2], *place, most, crew, *after))) == 2:
             self.mark[3] *= not late()
+        if said == 3:
+            step = self.loops.plane, self.loops.pushed, self.listing, self.samples
+            self.beside(self.count, lambda k: (*step, *after))
         self.passes, self.turns = self.passes + 1, self.turns + 1
         self.tell(4 / (self.turns + 3))
+
+    def manned(self) -> int:
+        """How many threads make visits: one a lane, or one for all lanes where others would save too little.
+
+        The weights are the same bits either way. Cores may be far apart, or one of them busy, so meetings are timed.
+        """
+        if self.count == 1:
+            return 1
+        took, listing, (p, width) = np.zeros(self.count), self.listing, self.state.W.shape
+
+        def timed(count: int, exchange: Any, gate: Ints, k: int, number: int, lane: Any) -> float:
+            self.loops.meetings(1, exchange, gate, k, number, lane)  # no thread is only about to start
+            began = time.perf_counter()
+            found = self.loops.meetings(count, exchange, gate, k, number + 1, lane)
+            took[k] = time.perf_counter() - began
+            return found
+
+        self.beside(self.count, lambda k: (timed, MEETINGS))
+        line = NEARBY if 8 * p * width < CACHE else DISTANT
+        visit = VISIT + line * (width // LINE) * len(listing.indices) / len(self.prices)
+        saved = visit * (1 - 1 / self.count) - MEET - WAITS * took.min() / MEETINGS
+        return self.count if saved * len(self.samples) > SAVED else 1
 
     def beside(self, count: int, told: Callable[[int], tuple[Any, ...]]) -> float:  # arrays and numbers
         """The loops and arguments that `told` names for `count` threads, side by side; what the first of them says.
@@ -283,9 +318,12 @@ class CrammerSinger:
             build(plain.busy, (ints, prices, 1.0), "int64"),
             build(plain.shuffled, (ints, 1, ints), "void"),
             *visits,
-            build(plain.sweep, (*visits, self.listing, ints, 1, 1, *place, *crossed), packed=True),
+            build(plain.sweep, (*visits, self.listing, ints, 1, 1, 1, *place, *crossed), packed=True),
             build(plain.plane, (push_lines, self.listing, ints, *place, self.memory, *crossed), "int64"),
         )
-        climb = build(plain.climb, (*own, self.listing, *[ints] * 3, number, 1, *place, self.memory, *crossed), "int64")
+        climb = build(
+            plain.climb, (*own, self.listing, *[ints] * 3, number, 1, 1, *place, self.memory, *crossed), "int64"
+        )
         told = score_lines, self.listing, ints, prices, 1.0, self.state, self.desk, *crossed
-        return Loops(machine.direct(climb), *own, machine.direct(build(plain.score, told, packed=True)))
+        meetings = machine.direct(build(plain.meetings, (1, *crossed)))
+        return Loops(machine.direct(climb), *own, machine.direct(build(plain.score, told, packed=True)), meetings)

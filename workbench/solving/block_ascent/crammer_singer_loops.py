@@ -53,6 +53,14 @@ def nothing(indices, values, table, i, low, high):
     """`ahead` where nothing is compiled."""
 
 
+def meetings(count, exchange, gate, k, number, lane):
+    """Thread k's part of so many exchanges, and nothing else; −1 if a thread has left."""
+    for each in range(count):
+        if exchange(gate, k, len(lane.told), number + each + 1) == 0:
+            return -1.0
+    return 0.0
+
+
 def cleared(arrays, exchange, gate, k, number, lane):
     """Thread k's part of zeros for these arrays; the system finds their memory for all threads at a time."""
     threads = len(lane.sums)
@@ -81,36 +89,39 @@ def sweeping(several):
     """The sweep of several lanes, or of one, whose visits are faster where the compiler knows that there is one."""
 
     def sweep(
-        scored, pushed, ahead, say, listing, order, count, group, prices, curvature, weights,
-        exchange, gate, k, number, lane,
+        scored, pushed, ahead, say, listing, order, count, group, crew, prices, curvature, weights,
+        exchange, gate, k, number, space,
     ):  # fmt: skip
-        """Lane k's part of visits to the first `count` samples of `order`; the gap they met, −1 if a lane has left.
+        """Thread k's part of visits to the first `count` samples of `order`; the gap they met, −1 if a thread has left.
 
         group : how many samples several lanes visit at a time, at least 2
+        crew : how many threads see to the lanes, one a lane, or 1 to all of them
         number : of exchanges before; at most `count` and one come here
         """
         _, indices, values, square, kinds, truths, _, offsets, _, _, _, _ = listing
         beta, table, gaps, moved, parts = weights
-        height, start, told, moves, _ = lane
+        height, start, told, moves, _ = space
         lanes, labels, width, total, place = len(told), offsets.shape[1], table.shape[1], 0.0, 0
         blocks = width // LINE
-        W, own = table.reshape(len(table), blocks, LINE), told[k].reshape(told.shape[1], blocks, LINE)
+        W, lines = table.reshape(len(table), blocks, LINE), told.reshape(lanes, told.shape[1], blocks, LINE)
+        last = lanes if several else 1
         asked, early = count if len(values) > CACHED else 0, SOONER if several else EARLY
         steps = moves.reshape(len(moves), moves.shape[1] // LINE, LINE)
         while place < count:
             some = min(group, count - place) if several else 1
-            for g in range(some):
-                i = order[place + g]
-                scored(indices, values, parts[i, k], parts[i, k + 1], W, own[g])
+            for lane in range(k, last, crew):
+                for g in range(some):
+                    i = order[place + g]
+                    scored(indices, values, parts[i, lane], parts[i, lane + 1], W, lines[lane, g])
             if several:
                 number += 1
                 say(gate, k, number)
             for g in range(place + early, min(place + early + some, asked)):
                 i = order[g]
-                ahead(indices, values, beta, i, parts[i, k], parts[i, k + 1])
-            if several and exchange(gate, k, lanes, number) == 0:
+                ahead(indices, values, beta, i, parts[i, k], parts[i, last - crew + k + 1])
+            if several and exchange(gate, k, crew, number) == 0:
                 return -1.0
-            for g in range(k, some, lanes):
+            for g in range(k, some, crew):
                 i = order[place + g]
                 kind, price, q = kinds[i], prices[i], square[i] / curvature
                 for y in range(labels):
@@ -156,17 +167,20 @@ def sweeping(several):
             if several:
                 number += 1
                 say(gate, k, number)
-            for g in range(k, some, lanes):
-                i = order[place + g]
-                if gaps[i] > 0.0:
-                    pushed(indices, values, parts[i, k], parts[i, k + 1], steps[g], W)
-            if several and exchange(gate, k, lanes, number) == 0:
+            for lane in range(k, last, crew):
+                for g in range(lane, some, lanes):
+                    i = order[place + g]
+                    if gaps[i] > 0.0:
+                        pushed(indices, values, parts[i, lane], parts[i, lane + 1], steps[g], W)
+            if several and exchange(gate, k, crew, number) == 0:
                 return -1.0
             for g in range(some):
                 i = order[place + g]
                 total += gaps[i]
-                if several and g % lanes != k and gaps[i] > 0.0:
-                    pushed(indices, values, parts[i, k], parts[i, k + 1], steps[g], W)
+                if several and gaps[i] > 0.0:
+                    for lane in range(k, last, crew):
+                        if g % lanes != lane:
+                            pushed(indices, values, parts[i, lane], parts[i, lane + 1], steps[g], W)
             place += some
         return total
 
@@ -290,17 +304,17 @@ def plane(pushed, listing, samples, prices, curvature, weights, memory, exchange
 
 
 def climb(
-    busy, shuffled, scored, pushed, ahead, say, sweep, plane, listing, samples, order, seed, mark, most, prices,
+    busy, shuffled, scored, pushed, ahead, say, sweep, plane, listing, samples, order, seed, mark, most, crew, prices,
     curvature, weights, memory, exchange, gate, k, number, lane,
 ):  # fmt: skip
-    """Lane k's part of the sweeps of a pass and of its step in the plane; 1 if that is taken, else 0.
+    """Thread k's part of the sweeps of a pass and of its step in the plane; 1 if that is taken, else 0.
 
-    2 says that `most` sweeps are made, and −1 that a lane has left.
+    2 says that `most` sweeps are made, 3 that the step is left to threads for all lanes, and −1 that a thread has left.
+    crew : how many threads there are, one a lane, or 1
     mark (8,), of all lanes: how many samples the last sweep visited, the gap that they met, the gap at which sweeps
     end, and how many sweeps are left; how many are to be visited next; 1 if a step in the plane follows, else 0; how
     many samples are visited at a time; and the gap that the last sweep of this pass met, ∞ before the first.
     """
-    lanes = len(lane.told)
     while most > 0:
         if k == 0:
             count = 0
@@ -309,19 +323,21 @@ def climb(
                 shuffled(order, count, seed)
             mark[4] = count
         number += 1
-        if exchange(gate, k, lanes, number) == 0:
+        if exchange(gate, k, crew, number) == 0:
             return -1
         count = int(mark[4])
         if count == 0:
             if mark[5] == 0.0:
                 return 0
+            if crew < len(lane.told):
+                return 3
             return plane(pushed, listing, samples, prices, curvature, weights, memory, exchange, gate, k, number, lane)
         met = sweep(
-            scored, pushed, ahead, say, listing, order, count, int(mark[6]), prices, curvature, weights,
+            scored, pushed, ahead, say, listing, order, count, int(mark[6]), crew, prices, curvature, weights,
             exchange, gate, k, number, lane,
         )  # fmt: skip
         number, most = number + count + 2, most - 1
-        if exchange(gate, k, lanes, number) == 0:  # all are through with `order` as it was
+        if exchange(gate, k, crew, number) == 0:  # all are through with `order` as it was
             return -1
         if k == 0:
             mark[6] = GROUP if met < mark[7] and mark[6] == GROUP else PAIR
