@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from itertools import cycle
-from itertools import combinations
+from itertools import combinations, cycle
 
 import numpy as np
 import pytest
