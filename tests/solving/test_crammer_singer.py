@@ -215,7 +215,7 @@ def test_threads_that_would_wait_longer_than_they_save_leave_visits_to_one(waits
     monkeypatch.setattr(crammer_singer, "LEAST", 0)
     problem = labels(60, k=7, p=8)
     entries = problem.X.nnz / 60
-    for name, value in {"WAITS": waits, "SAVED": saved, "MEET": 0.5e-6, "VISIT": 2e-6}.items():
+    for name, value in {"WAITS": waits, "SAVED": saved, "MEET": 0.5e-6, "VISIT": 1.3e-6, "LABEL": 1e-7}.items():
         monkeypatch.setattr(crammer_singer, name, value)
     for name, value in {"NEARBY": 1e-6, "DISTANT": 2e-6, "CACHE": 1e9 / near}.items():
         monkeypatch.setattr(crammer_singer, name, value / entries if name != "CACHE" else value)

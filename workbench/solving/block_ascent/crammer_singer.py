@@ -51,7 +51,8 @@ LAST = 4  # passes that are likely left, from which on a step in the plane is wo
 BRIEF = 5_000_000  # products of a sweep, up to which a pass looks at the clock at its start only
 MEETINGS = 512  # that are timed before the first pass
 AGAIN = 16  # passes after which they are timed again
-VISIT, NEARBY, DISTANT = 0.15e-6, 2e-9, 5e-9  # seconds of a visit, and for each line of W, in a near cache or not
+VISIT, LABEL = 0.1e-6, 8e-9  # seconds of a visit, and for each label
+NEARBY, DISTANT = 2e-9, 5e-9  # and for each line of W that it reads, in a near cache or not
 CACHE = 500_000  # bytes of W, up to which a near cache holds them
 MEET, WAITS = 0.05e-6, 1.5  # seconds that a visit takes longer with others, and how many meetings it waits for
 SAVED = 1e-3  # seconds of a sweep over all samples that threads must save, because calling them takes 0.1 ms
@@ -209,7 +210,9 @@ class CrammerSinger:
 
         self.beside(self.count, lambda k: (timed, MEETINGS))
         line = NEARBY if 8 * p * width < CACHE else DISTANT
-        visit = VISIT + line * (width // LINE) * len(listing.indices) / len(self.prices)
+        visit = (
+            VISIT + LABEL * listing.scale.shape[1] + line * (width // LINE) * len(listing.indices) / len(self.prices)
+        )
         saved = visit * (1 - 1 / self.count) - MEET - WAITS * took.min() / MEETINGS
         return self.count if saved * len(self.samples) > SAVED else 1
 
