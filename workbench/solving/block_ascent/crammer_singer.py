@@ -209,10 +209,8 @@ class CrammerSinger:
             return found
 
         self.beside(self.count, lambda k: (timed, MEETINGS))
-        lines, read = (
-            width // LINE * len(listing.indices) / len(self.prices),
-            NEARBY if 8 * p * width < CACHE else DISTANT,
-        )
+        lines = width // LINE * len(listing.indices) / len(self.prices)
+        read = NEARBY if 8 * p * width < CACHE else DISTANT
         visit = VISIT + LABEL * listing.scale.shape[1] + read * lines
         saved = visit * (1 - 1 / self.count) - MEET - WAITS * took.min() / MEETINGS
         return self.count if saved * len(self.samples) > SAVED else 1
