@@ -335,10 +335,26 @@ def test_rows_out_of_order_are_not_shared():
     np.testing.assert_allclose(found.lo, [2.0, 3.0, 1.0] * 2)
 
 
-@pytest.mark.parametrize("counted", [0, 10**6])
-@given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_squares_of_rows_are_the_floats_of_scipy(counted, seed, monkeypatch):
-    monkeypatch.setattr(products, "COUNTED", counted)
-    matrix = drawn(seed)[0]
+@pytest.mark.parametrize("few", [-3, 0, 1])
+@pytest.mark.parametrize("there", [True, False])
+def test_squares_of_rows_are_the_floats_of_scipy(few, there, monkeypatch):
+    """By the compiled loop where there are COUNTED entries or more."""
+    matrix, loops, compiled = drawn(1)[0], [], products.compiled_function
+    monkeypatch.setattr(products, "COUNTED", matrix.nnz + few)
+    monkeypatch.setattr(products, "available", lambda: there)
+    monkeypatch.setattr(products, "compiled_function", lambda *place: loops.append(place[0]) or compiled(*place))
     assert products.squares_of(matrix).tolist() == (matrix.multiply(matrix) @ np.ones(7)).tolist()
+    assert loops == [products.summed_squares] * (there and few <= 0)
+
+
+def test_threads_sum_squares_of_columns_of_their_own(monkeypatch):
+    """Two threads, of 40 runs of three columns in 118: each sees to its half, and to no column of the other."""
+    seen, sound = [], products.sized
+    monkeypatch.setattr(products, "sized", lambda *place: seen.append(place) or sound(*place))
+    monkeypatch.setattr(products, "compiled_function", lambda function, *_: function)
+    rng = np.random.default_rng(2)
+    found = products.Turned(rng.normal(size=(118, 80)), rng.random(118), halves)
+    squares = found.squared()
+    assert [len(sums) for sums, *_ in seen] == [60, 58]
+    assert [len(low) for *_, low, _ in seen] == [20, 20]
+    check_squares(found, squares)

@@ -195,6 +195,25 @@ def test_labels_of_highest_score_of_the_last_product_of_all_samples():
     assert tables.decoded(theta) is None
 
 
+@pytest.mark.parametrize("place", range(6))
+def test_threads_compare_all_inputs(place):
+    """Runs of two inputs and of one; any weight that differs is seen, beside zeros, too."""
+    rng = np.random.default_rng(1)
+    tables = tables_from(rng.normal(size=(7, 3)), np.arange(7) % 2, np.ones((7, 2)))
+
+    def spread(function, some):
+        asked.extend(map(len, np.array_split(some, 2)))
+        return [function(run) for run in np.array_split(some, 2)]
+
+    for told in (np.arange(1.0, 7), np.zeros(6)):
+        asked, other = [], told.copy()
+        tables.hinges(told, 0.0, np.arange(7), alone)
+        assert tables.decoded(told.copy(), spread) is not None
+        assert asked == [2, 1]
+        other[place] += 1.0
+        assert tables.decoded(other, spread) is None
+
+
 # ── limits ────────────────────────────────────────────────────────────────────────────────────────
 
 
