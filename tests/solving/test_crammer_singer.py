@@ -17,6 +17,7 @@ from workbench.learners.sklearn_crammer_singer import fit
 from workbench.outputs.multiclass import Multiclass
 from workbench.proofs.bounds import Bounds
 from workbench.solving.block_ascent import crammer_singer, crammer_singer_loops
+from workbench.solving.block_ascent import crammer_singer_crew as crew
 from workbench.solving.block_ascent.crammer_singer import CrammerSinger
 from workbench.solving.block_ascent.crammer_singer_lines import pushed, scored
 from workbench.solving.block_ascent.crammer_singer_loops import alone, nothing, silent, sweeping
@@ -101,8 +102,7 @@ def test_an_ascent_that_restarts_does_what_a_new_one_does(begun):
 @pytest.fixture
 def shared(monkeypatch):
     """Lanes also where a visit is too short for them to save time, and a thread for each."""
-    monkeypatch.setattr(crammer_singer, "LEAST", 0)
-    monkeypatch.setattr(crammer_singer, "SAVED", -np.inf)
+    monkeypatch.setattr(crew, "SAVED", -np.inf)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 4])
@@ -191,38 +191,79 @@ def test_one_thread_for_all_lanes_finds_the_same_bits(lanes, weights, monkeypatc
     """Also where threads change places between passes, and with steps in the plane."""
     weights = np.arange(90) % 4 + 0.0 if weights else None
     problem, found = labels(90, k=7, p=12, seed=3, cost=True, weights=weights), []
-    monkeypatch.setattr(crammer_singer, "AGAIN", 1)
-    for crews in ([lanes], [1], [1, lanes]):
+    monkeypatch.setattr(crew, "AGAIN", 1)
+    for turns in ([lanes], [1], [1, lanes]):
         _, blocks = ascent_of(problem, 1e-3, compiled=True, threads=lanes)
         steps = 0
-        for _, crew in zip(range(12), cycle(crews), strict=False):
-            monkeypatch.setattr(blocks, "manned", lambda crew=crew: crew)
+        for _, count in zip(range(12), cycle(turns), strict=False):
+            monkeypatch.setattr(blocks, "manned", lambda count=count: count)
             blocks.advance()
             steps += blocks.mark[5] > 0
-        assert blocks.crew == crews[-1]
+        assert blocks.crew == turns[-1]
         assert steps > 3
         found.append((blocks.beta.tolist(), blocks.W.tolist(), blocks.known, blocks.gap))
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.parametrize(("far", "count"), [(False, 2), (True, 2), (False, 3)])
+def test_what_threads_save_is_their_part_of_the_visits_less_their_meetings(far, count, monkeypatch):
+    """Times by hand: nine labels take two lines of W for each of the four entries of a sample."""
+    problem = labels(36, k=9, p=4)
+    listing = ascent_of(problem)[0].listing._replace(indices=np.zeros(36 * 4, np.int64))
+    given = {"VISIT": 2.0, "LABEL": 0.5, "NEARBY": 0.25, "DISTANT": 0.75, "MEET": 0.125, "WAITS": 3.0}
+    for name, value in {**given, "CACHE": 4 * 16 * 8 + (not far)}.items():
+        monkeypatch.setattr(crew, name, value)
+    visit = 2 + 9 * 0.5 + 4 * 2 * (0.75 if far else 0.25)
+    wanted = 10 * (visit * (1 - 1 / count) - 0.125 - 3 * 0.5)
+    assert crew.saving(listing, 10, count, 0.5) == pytest.approx(wanted, rel=1e-12)
+
+
 @needs_numba
-@pytest.mark.parametrize(
-    ("waits", "saved", "near", "wanted"),
-    [(0, 0, 1, 2), (1e9, 0, 1, 1), (0, 59e-6, 1, 2), (0, 61e-6, 1, 1), (0, 61e-6, 10**9, 2)],
-)
-def test_threads_that_would_wait_longer_than_they_save_leave_visits_to_one(waits, saved, near, wanted, monkeypatch):
-    """Sixty visits of 3 µs each by assumption, or of 4 µs with W in a far cache: two threads save half of that."""
-    monkeypatch.setattr(crammer_singer, "LEAST", 0)
-    problem = labels(60, k=7, p=8)
-    entries = problem.X.nnz / 60
-    for name, value in {"WAITS": waits, "SAVED": saved, "MEET": 0.5e-6, "VISIT": 1.3e-6, "LABEL": 1e-7}.items():
-        monkeypatch.setattr(crammer_singer, name, value)
-    for name, value in {"NEARBY": 1e-6, "DISTANT": 2e-6, "CACHE": 1e9 / near}.items():
-        monkeypatch.setattr(crammer_singer, name, value / entries if name != "CACHE" else value)
-    _, blocks = ascent_of(problem, 0.1, compiled=True, threads=2)
-    blocks.advance()
+@pytest.mark.parametrize(("took", "wanted"), [(0.0, 2), (1e9, 1)])
+def test_threads_that_would_wait_longer_than_they_save_leave_visits_to_one(took, wanted, monkeypatch):
+    monkeypatch.setattr(crew, "VISIT", 1.0)
+    monkeypatch.setattr(crew, "meeting", lambda *_: took)
+    _, blocks = ascent_of(labels(60, k=7, p=8), 0.1, compiled=True, threads=2)
     assert blocks.count == 2
+    blocks.advance()
     assert blocks.crew == wanted
+
+
+@needs_numba
+@pytest.mark.parametrize(("visit", "p", "count"), [(1.0, 8, 2), (1.0, 1, 1), (0.0, 8, 1)])
+def test_lanes_that_save_nothing_are_not_made(visit, p, count, monkeypatch):
+    """Nor more lanes than inputs."""
+    monkeypatch.setattr(crew, "VISIT", visit)
+    assert ascent_of(labels(60, k=7, p=p), 0.1, compiled=True, threads=2)[1].count == count
+
+
+@needs_numba
+@pytest.mark.parametrize(("slow", "some"), [(np.inf, [1, crew.FEW, 1, crew.MANY]), (-1.0, [1, crew.FEW, 1])])
+@pytest.mark.parametrize("lanes", [2, 3])
+@pytest.mark.usefixtures("shared")
+def test_many_meetings_are_timed_where_few_are_fast(slow, some, lanes, monkeypatch):
+    _, blocks = ascent_of(labels(60, k=7, p=8), 0.1, compiled=True, threads=lanes)
+    monkeypatch.setattr(crew, "SLOW", slow)
+    asked, sound = [[] for _ in range(lanes)], blocks.loops.meetings
+
+    def meetings(count, exchange, gate, k, number, lane):
+        assert number == sum(asked[k])
+        asked[k].append(count)
+        return sound(count, exchange, gate, k, number, lane)
+
+    assert 0 < crew.meeting(blocks.beside, meetings, lanes) < 1
+    assert asked == [some] * lanes
+
+
+@needs_numba
+@pytest.mark.usefixtures("shared")
+@pytest.mark.parametrize("passes", [1, 5, 16])
+def test_an_ascent_goes_on_after_so_many_passes(passes):
+    """As from a journal: `begin`, and then the passes of before are told."""
+    _, blocks = ascent_of(labels(60, k=7, p=8), 0.1, compiled=True, threads=2)
+    blocks.passes = passes
+    blocks.advance()
+    assert (blocks.passes, blocks.crew) == (passes + 1, 2)
 
 
 @needs_numba

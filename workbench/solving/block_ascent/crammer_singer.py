@@ -13,15 +13,15 @@ at the W that stands. The scores give the next pass its samples, and F and D at 
 without another sweep what a proof would find. They are averaged along with W, so F of the mean, which mostly lies below
 F(W), costs no product with the data.
 
-With several threads, the inputs are dealt out to as many lanes (crammer_singer_loops.py), which share every visit; the
-scores by which a pass ends are shared by samples.
+With several threads, the inputs are dealt out to as many lanes (crammer_singer_loops.py), which share every visit, each
+seen to by a thread of its own, or all by one (crammer_singer_crew.py); the scores by which a pass ends are shared by
+samples.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +31,7 @@ from workbench.arithmetic.intervals import TINY
 from workbench.arithmetic.lines import LINE, lined
 from workbench.contracts import Floats, Ints, Listing
 from workbench.solvers._common import Late, never
+from workbench.solving.block_ascent import crammer_singer_crew as crew
 from workbench.solving.block_ascent import crammer_singer_loops as loops
 from workbench.solving.block_ascent.crammer_singer_lines import pushed, scored
 from workbench.solving.block_ascent.crammer_singer_tables import (
@@ -49,14 +50,6 @@ SHARE = 0.1  # of the gap at the pass's first W, at which its sweeps end
 NEAR = 0.85  # of the gap that is wanted: sweeps end there, too, since what they met tells little of other samples
 LAST = 4  # passes that are likely left, from which on a step in the plane is worth its time
 BRIEF = 5_000_000  # products of a sweep, up to which a pass looks at the clock at its start only
-MEETINGS = 512  # that are timed before the first pass
-AGAIN = 16  # passes after which they are timed again
-VISIT, LABEL = 0.1e-6, 8e-9  # seconds of a visit, and for each label
-NEARBY, DISTANT = 2e-9, 5e-9  # and for each line of W that it reads, in a near cache or not
-CACHE = 500_000  # bytes of W, up to which a near cache holds them
-MEET, WAITS = 0.05e-6, 1.5  # seconds that a visit takes longer with others, and how many meetings it waits for
-SAVED = 1e-3  # seconds of a sweep over all samples that threads must save, because calling them takes 0.1 ms
-LEAST = 150  # products of a visit for a lane, from which lanes take less time than one thread
 
 
 Loop = Callable[..., Any]  # they return numbers or arrays, or nothing
@@ -111,7 +104,8 @@ class CrammerSinger:
         self.curvature, self.prices, self.samples = curvature, prices, np.flatnonzero(prices)
         n, k, p = len(prices), listing.scale.shape[1], listing.inputs
         count = threads if compiled and pool and len(self.samples) >= threads else 1
-        self.count = count if len(listing.indices) * k >= LEAST * n * count and p >= count else 1
+        saved = crew.saving(listing, len(self.samples), count, crew.NEAREST)
+        self.count = count if p >= count and saved > crew.SAVED else 1
         self.listing, parts = parted(listing, self.count)
         width = width_of(k)
         self.state = Weights(lined(n, width), lined(p, width), np.zeros(n), np.zeros(n, np.int64), parts)
@@ -134,7 +128,7 @@ class CrammerSinger:
         """All weight on the truths, and all else zero."""
         arrays = *self.state[:2], *self.desk
         self.beside(len(self.lanes), lambda k: (loops.cleared, arrays))
-        self.mark[6] = GROUP
+        self.mark[6], self.crew = GROUP, 0
         self.passes, self.order, self.at, self.seed[:] = 0, self.samples.copy(), self.desk.mean, 1
         self.laid(self.state.beta, self.samples, self.truth[self.samples], self.prices[self.samples])
         self.forgotten(0)
@@ -173,7 +167,7 @@ class CrammerSinger:
         """
         if self.at is self.state.W:
             self.at = self.at.copy()
-        if self.passes % AGAIN == 0:
+        if self.crew == 0 or self.passes % crew.AGAIN == 0:
             self.crew = self.manned()
         end = max(SHARE * self.total, NEAR * self.wanted * self.known)
         if (steps := self.stepping()) and not len(self.memory.beta):
@@ -181,10 +175,11 @@ class CrammerSinger:
             self.memory.beta[:], self.memory.W[:], self.state.moved[:] = *self.state[:2], 0
         self.mark[:4] = len(self.order), self.total, end, 0 if late() else self.sweeps
         self.mark[5], self.mark[7] = steps, np.inf
-        climb, crew, place = self.loops.climb, self.crew, (self.listing, self.samples, self.order, self.seed, self.mark)
+        climb, count = self.loops.climb, self.crew
+        place = self.listing, self.samples, self.order, self.seed, self.mark
         after = self.prices, self.curvature, self.state, self.memory
         most = self.sweeps + 1 if late is never or self.state.W.shape[1] * len(self.listing.values) <= BRIEF else 1
-        while (said := self.beside(crew, lambda k: (climb, *self.loops[1:-2], *place, most, crew, *after))) == 2:
+        while (said := self.beside(count, lambda k: (climb, *self.loops[1:-2], *place, most, count, *after))) == 2:
             self.mark[3] *= not late()
         if said == 3:
             step = self.loops.plane, self.loops.pushed, self.listing, self.samples
@@ -193,29 +188,13 @@ class CrammerSinger:
         self.tell(4 / (self.turns + 3))
 
     def manned(self) -> int:
-        """How many threads make visits: one a lane, or one for all lanes where others would save too little.
-
-        The weights are the same bits either way. Cores may be far apart, or one of them busy, so meetings are timed.
-        """
+        """How many threads see to the lanes: one to each, or one to all of them."""
         if self.count == 1:
             return 1
-        took, listing, (p, width) = np.zeros(self.count), self.listing, self.state.W.shape
+        took = crew.meeting(self.beside, self.loops.meetings, self.count)
+        return self.count if crew.saving(self.listing, len(self.samples), self.count, took) > crew.SAVED else 1
 
-        def timed(count: int, exchange: Any, gate: Ints, k: int, number: int, lane: Any) -> float:
-            self.loops.meetings(1, exchange, gate, k, number, lane)  # no thread is only about to start
-            began = time.perf_counter()
-            found = self.loops.meetings(count, exchange, gate, k, number + 1, lane)
-            took[k] = time.perf_counter() - began
-            return found
-
-        self.beside(self.count, lambda k: (timed, MEETINGS))
-        lines = width // LINE * len(listing.indices) / len(self.prices)
-        read = NEARBY if 8 * p * width < CACHE else DISTANT
-        visit = VISIT + LABEL * listing.scale.shape[1] + read * lines
-        saved = visit * (1 - 1 / self.count) - MEET - WAITS * took.min() / MEETINGS
-        return self.count if saved * len(self.samples) > SAVED else 1
-
-    def beside(self, count: int, told: Callable[[int], tuple[Any, ...]]) -> float:  # arrays and numbers
+    def beside(self, count: int, told: Callable[[int], tuple[Any, ...]]) -> float:
         """The loops and arguments that `told` names for `count` threads, side by side; what the first of them says.
 
         The first thread is this one.
@@ -229,10 +208,14 @@ class CrammerSinger:
             finally:
                 leave(gate)
 
-        others = [self.pool.submit(thread, k) for k in range(1, count)] if self.pool else []
+        others: list[Future[float]] = []
         try:
+            for k in range(1, count):
+                assert self.pool is not None
+                others.append(self.pool.submit(thread, k))
             found = thread(0)
         finally:
+            leave(gate)
             wait(others)
         for each in others:
             each.result()

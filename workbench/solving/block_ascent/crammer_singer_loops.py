@@ -1,14 +1,15 @@
 """The loops of the ascent for single labels (crammer_singer.py), where lanes of inputs may work side by side.
 
-The p inputs are dealt out to L lanes in runs, which as many threads see to: a lane adds up ⟨W_y, x_i⟩ over its inputs,
-and moves the rows of W that belong to them. `parts` (n, L + 1) says which entries of a sample are whose.
+The p inputs are dealt out to L lanes in runs, which as many threads see to, or one thread to all: a lane adds up
+⟨W_y, x_i⟩ over its inputs, and moves the rows of W that belong to them. `parts` (n, L + 1) says which entries of a
+sample are whose.
 
 One lane visits one sample after another. Several lanes visit four at a time: each lane tells its parts of their scores
 to the others (`exchange`, arithmetic/meeting.py). One of them adds up those of a sample in the order of the lanes,
 moves its β_i, and tells the move, with which each lane moves its own rows of W. The result depends on L, and on no
 thread's speed. Nobody writes scores or moves before all have read those of the visit before, since another exchange
-lies between. Before it waits for the others, a lane does what it can: it asks for the rows of later visits, and takes
-the moves that it has made itself.
+lies between. Before it waits for the others, a lane does what it can: it asks for the rows of later visits, and applies
+to its rows of W the moves that it has computed itself.
 
 All moves of a visit start from the same W, where each move m raises D by μ/2 ‖m‖² at least. So two moves m and m' raise
 D by

@@ -1,0 +1,64 @@
+"""How many lanes visit the samples of single labels, and how many threads see to them (crammer_singer.py).
+
+N threads that share each visit take a part of its time off and add the time of their meetings:
+
+    saved = visits · ((1 − 1/N) · visit − MEET − WAITS · meeting)
+
+The time of a visit is assumed from the data. Lanes are made where the closest cores would save SAVED seconds of a sweep
+over all samples. How long a meeting takes is timed: cores may be far apart, or busy with something else. Where threads
+would save less, one thread sees to all lanes, to the same bits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from workbench.arithmetic.lines import LINE
+from workbench.contracts import Ints, Listing
+
+VISIT, LABEL = 0.1e-6, 8e-9  # seconds of a visit, and for each label
+NEARBY, DISTANT = 2e-9, 5e-9  # and for each line of W that a visit reads, in a near cache or not
+CACHE = 500_000  # bytes of W, up to which a near cache holds them
+MEET = 0.05e-6  # seconds by which a visit that is shared takes longer, its meetings apart
+WAITS = 1.5  # meetings' time for each visit: half a meeting, and lines of the cache that go to and fro
+NEAREST = 0.07e-6  # seconds of a meeting of two cores that share a cache
+SAVED = 0.5e-3  # of a sweep, from which threads are worth their calls, which take 0.1 ms each
+FEW, MANY = 8, 512  # meetings that are timed: many if the few took less than SLOW seconds each
+SLOW = 5e-6
+AGAIN = 16  # passes after which meetings are timed again
+
+
+def saving(listing: Listing, visits: int, count: int, meeting: float) -> float:
+    """Seconds that so many threads save of so many visits, if each of their meetings takes so long."""
+    labels = listing.scale.shape[1]
+    width = -(-labels // LINE)
+    read = NEARBY if 8 * LINE * width * listing.inputs < CACHE else DISTANT
+    visit = VISIT + LABEL * labels + read * width * len(listing.indices) / len(listing.kind)
+    return visits * (visit * (1 - 1 / count) - MEET - WAITS * meeting)
+
+
+def meeting(beside: Callable[..., Any], meetings: Callable[..., float], count: int) -> float:
+    """Seconds of a meeting of so many threads, each of which `beside` has call a function with what meetings take."""
+    took = np.zeros(count)
+
+    def timed(exchange: Any, gate: Ints, k: int, number: int, lane: Any) -> float:
+        met = 0
+        for some in (FEW, MANY):
+            found = meetings(1, exchange, gate, k, number + met, lane)  # no thread is only about to start
+            if found < 0 or (some == MANY and took[0] > SLOW):
+                return found
+            began = time.perf_counter()
+            found = meetings(some, exchange, gate, k, number + met + 1, lane)
+            if k == 0:  # the others read this after the next meeting
+                took[0] = (time.perf_counter() - began) / some
+            met += 1 + some
+            if found < 0:
+                return found
+        return 0.0
+
+    beside(count, lambda k: (timed,))
+    return float(took[0])
