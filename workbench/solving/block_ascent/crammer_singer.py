@@ -194,7 +194,7 @@ class CrammerSinger:
         took = crew.meeting(self.beside, self.loops.meetings, self.count)
         return self.count if crew.saving(self.listing, len(self.samples), self.count, took) > crew.SAVED else 1
 
-    def beside(self, count: int, told: Callable[[int], tuple[Any, ...]]) -> float:
+    def beside(self, count: int, told: Callable[[int], tuple[Any, ...]]) -> float:  # arrays and numbers
         """The loops and arguments that `told` names for `count` threads, side by side; what the first of them says.
 
         The first thread is this one.

@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from workbench.arithmetic.lines import LINE
 from workbench.contracts import Ints, Listing
+from workbench.solving.block_ascent.crammer_singer_tables import Lane
+
+Loop = Callable[..., float]
+Beside = Callable[[int, Callable[[int], tuple[Loop]]], float]
 
 VISIT, LABEL = 0.1e-6, 8e-9  # seconds of a visit, and for each label
 NEARBY, DISTANT = 2e-9, 5e-9  # and for each line of W that a visit reads, in a near cache or not
@@ -41,11 +44,11 @@ def saving(listing: Listing, visits: int, count: int, meeting: float) -> float:
     return visits * (visit * (1 - 1 / count) - MEET - WAITS * meeting)
 
 
-def meeting(beside: Callable[..., Any], meetings: Callable[..., float], count: int) -> float:
+def meeting(beside: Beside, meetings: Loop, count: int) -> float:
     """Seconds of a meeting of so many threads, each of which `beside` has call a function with what meetings take."""
     took = np.zeros(count)
 
-    def timed(exchange: Any, gate: Ints, k: int, number: int, lane: Any) -> float:
+    def timed(exchange: Loop, gate: Ints, k: int, number: int, lane: Lane) -> float:
         met = 0
         for some in (FEW, MANY):
             found = meetings(1, exchange, gate, k, number + met, lane)  # no thread is only about to start
