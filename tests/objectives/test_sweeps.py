@@ -16,7 +16,7 @@ from workbench.contracts import Cuts
 from workbench.objectives import sweeps
 from workbench.objectives.sweeps import Sweeps, unfit
 from workbench.proofs.any_bounds import bounds_for
-from workbench.solving.block_ascent import crammer_singer
+from workbench.solving.block_ascent import crammer_singer_crew
 from workbench.solving.shards import threaded
 from workbench.system.journal import Journal
 
@@ -116,7 +116,7 @@ def labelled(n=60, k=4):
 def test_labels_in_threads(form, monkeypatch, tmp_path):
     """The same bits for the same number, the same optimum for all, and a certificate that the checker proves."""
     monkeypatch.setattr(sweeps, "WORK", 0)
-    monkeypatch.setattr(crammer_singer, "LEAST", 0)
+    monkeypatch.setattr(crammer_singer_crew, "SAVED", -np.inf)
     problem, found, every = labelled(), [], np.arange(60)
     for count in (1, 2, 2, 3, 8):
         each = wb.solve(form, problem, gap=1e-8, master="dual-block", threads=count)
