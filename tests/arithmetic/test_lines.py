@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from workbench.arithmetic.lines import LINE, alone, lined
+from workbench.arithmetic.lines import LINE, apart, lined
 
 
 def lines_of(array):
@@ -23,9 +23,9 @@ def test_rows_begin_with_a_line_and_share_none(rows, width):
 
 
 @pytest.mark.parametrize("width", [1, 7, 8, 9, 20, 24])
-def test_numbers_of_one_thread_stand_alone(width):
+def test_numbers_of_one_thread_stand_apart(width):
     """Of many arrays made one after the other, none is in a line of another; each holds whole lines."""
-    arrays = [alone(width) for _ in range(50)]
+    arrays = [apart(width) for _ in range(50)]
     assert all(each.shape == (width,) and not each.any() for each in arrays)
     assert sum(len(lines_of(each)) for each in arrays) == len(set.union(*map(lines_of, arrays)))
     for each in arrays:

@@ -49,7 +49,7 @@ def few(x):
     return products.Few(rows, columns, x[rows, columns], x.lo.shape[1])
 
 
-def turned(matrix, held, x, entries=None, spread=products.alike):
+def turned(matrix, held, x, entries=None, spread=products.serially):
     """The ends as an interval (k, columns), None if there are none."""
     found = products.turned(matrix, held, few(x), entries_of(matrix) if entries is None else entries, spread)
     if found is None:
@@ -298,7 +298,7 @@ def test_threads_that_share_the_columns_find_the_same_ends(runs, seed):
             function(run)
 
     entries[0] = max(entries.max(), entries_of(matrix).max())
-    whole, parts = (products.turned(matrix, held, few(x), entries, each) for each in (products.alike, spread))
+    whole, parts = (products.turned(matrix, held, few(x), entries, each) for each in (products.serially, spread))
     for pieces in (products.RUNS, -(-columns // (products.SUMMED // 3))):  # of the columns, and of the squares
         assert sorted(each for run in asked for each in run) == list(range(pieces))
         assert len(asked) == min(runs, pieces)

@@ -20,7 +20,7 @@ def lined(rows: int, width: int) -> Floats:
     return room[first : first + rows * width].reshape(rows, width)
 
 
-def alone(width: int) -> Floats:
+def apart(width: int) -> Floats:
     """Zeros (width,) that share no line with other numbers."""
     room = lined(1, -(-width // LINE) * LINE)[0, :width]
     room[:] = 0

@@ -91,7 +91,7 @@ def exchange(gate: Ints, place: int, count: int, number: int) -> int:
     """1 when `count` threads, each at a place of its own, have come to the exchange of this number; 0 if one has left.
 
     Numbers grow. What a thread wrote before it came, the others may read after theirs. One line of memory goes from
-    each thread to each other, so that two threads meet in a fifth of a microsecond.
+    each thread to each other, so that two threads meet in a tenth to a third of a microsecond.
     """
     stored(gate, OWN + LINE * place, number)
     for other in range(count):

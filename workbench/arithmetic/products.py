@@ -25,7 +25,7 @@ from workbench.arithmetic.arrays import size_of, taken
 from workbench.arithmetic.compiled import available, compiled_function
 from workbench.arithmetic.intervals import BLOCK as SUMMED
 from workbench.arithmetic.intervals import LEAST, SPARE, TINY, Interval, centred, gamma, magnitudes, of_squares
-from workbench.arithmetic.lines import alone
+from workbench.arithmetic.lines import apart
 from workbench.contracts import Floats, Ints
 
 Tops = tuple[Ints, Floats]  # labels and heights
@@ -37,7 +37,7 @@ COUNTED = 30_000  # entries up to which NumPy counts them faster than it takes t
 MANY = 300_000  # products from which the compiled loop saves more than it takes to find it
 
 
-def alike(function: Callable[[Ints], Any], some: Ints) -> list[Any]:
+def serially(function: Callable[[Ints], Any], some: Ints) -> list[Any]:
     """`Spread` where nothing works side by side."""
     return [function(some)]
 
@@ -59,7 +59,7 @@ def surveyed(indptr, indices, values, sizes, entries):
     return falls == 0
 
 
-def survey(matrix: sparse.csr_array, spread: Spread = alike) -> tuple[Floats, Ints]:
+def survey(matrix: sparse.csr_array, spread: Spread = serially) -> tuple[Floats, Ints]:
     """Σ_j |M_ij| of each row, rounded, and how many entries a column has; SciPy keeps whether rows are in order."""
     rows, columns = size_of(matrix)
     if matrix.nnz < COUNTED or not available():
@@ -126,7 +126,7 @@ def highest(matrix: sparse.csr_array, held: Ints, x: Floats, offset: Floats, kin
         return sums.argmax(axis=1), heights.max(axis=1)
     labels, heights = np.empty(len(held), np.int64), np.empty(len(held))
     place = matrix.indptr, matrix.indices, matrix.data, held, x, offset, kinds, truths
-    place = *place, alone(x.shape[1]), labels, heights
+    place = *place, apart(x.shape[1]), labels, heights
     compiled_function(topped, place, "void")(*place)
     return labels, heights
 
@@ -204,7 +204,7 @@ class Turned(Interval):
 
     __slots__ = ("ends", "spread", "sums", "widths")
 
-    def __init__(self, sums: Floats, widths: Floats, spread: Spread = alike):
+    def __init__(self, sums: Floats, widths: Floats, spread: Spread = serially):
         self.sums, self.widths, self.spread = sums, widths, spread
         self.ends: tuple[Floats, Floats] | None = None
 
@@ -244,7 +244,7 @@ class Turned(Interval):
         return of_squares(low, high, self.sums.size)
 
 
-def turned(matrix: sparse.csr_array, held: Ints, x: Few, entries: Ints, spread: Spread = alike) -> Turned | None:
+def turned(matrix: sparse.csr_array, held: Ints, x: Few, entries: Ints, spread: Spread = serially) -> Turned | None:
     """Encloses M[held]ᵀ x, x (rows, k), label by label (k · columns,).
 
     entries : (columns,) how many a column of M has, at most
@@ -264,8 +264,8 @@ def turned(matrix: sparse.csr_array, held: Ints, x: Few, entries: Ints, spread: 
     def some(runs: Ints) -> None:
         first, last = int(ends[runs[0]]), int(ends[runs[-1] + 1])
         rows, told = (matrix.indptr, matrix.indices, matrix.data, held), (starts, places, middles, radii)
-        place = *rows, *told, gamma(count), first, last, alone(k), sums, widths
+        place = *rows, *told, gamma(count), first, last, apart(k), sums, widths
         compiled_function(scattered, place, "void")(*place)
 
-    (spread if matrix.has_sorted_indices else alike)(some, np.arange(RUNS))
+    (spread if matrix.has_sorted_indices else serially)(some, np.arange(RUNS))
     return Turned(sums, widths * (1 + 2 * gamma(count)) + count * TINY, spread)

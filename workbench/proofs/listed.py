@@ -24,7 +24,7 @@ from scipy import sparse
 
 from workbench.arithmetic.arrays import taken
 from workbench.arithmetic.intervals import SPARE, TINY, Interval, down, gamma, grouped_sum, matvec, up
-from workbench.arithmetic.products import Few, Spread, alike, highest, survey, turned
+from workbench.arithmetic.products import Few, Spread, highest, serially, survey, turned
 from workbench.contracts import Floats, Ints, Listing, Oracle, Problem
 
 Ends = tuple[Ints, Floats, Floats]  # labels of highest score, and both ends of h_i
@@ -38,7 +38,7 @@ STANDS_FOR = ("argmax", "rows", "features", "loss", "rounding", "slope_error", "
 class Tables:
     """The products of a plain listing with weights and with dual weights, enclosed."""
 
-    def __init__(self, listing: Listing, spread: Spread = alike):
+    def __init__(self, listing: Listing, spread: Spread = serially):
         self.listing, (_, self.k) = listing, listing.scale.shape
         self.n, self.truth = len(listing.kind), listing.truth[listing.kind]
         rows = listing.values, listing.indices, listing.indptr
@@ -68,7 +68,7 @@ class Tables:
         self.told = W, samples, labels
         return Interval(low, high)
 
-    def decoded(self, theta: Floats, spread: Spread = alike) -> Ints | None:
+    def decoded(self, theta: Floats, spread: Spread = serially) -> Ints | None:
         """The label of highest score (n,) of all samples at θ, if the last product was theirs."""
         if self.told is None or len(self.told[1]) < self.n:
             return None
@@ -99,7 +99,7 @@ class Tables:
         others = samples[labels != self.truth[samples]]
         return self.k * np.count_nonzero(np.bincount(others)) <= FULL * len(others)
 
-    def push(self, samples: Ints, labels: Ints, weights: Interval, spread: Spread = alike) -> Interval:
+    def push(self, samples: Ints, labels: Ints, weights: Interval, spread: Spread = serially) -> Interval:
         """Encloses −Σ_k μ_k a_k (k · p,) of cuts of these samples and labels and of weights μ ≥ 0 (K,)."""
         keys = samples * self.k + labels
         if (np.diff(keys) <= 0).any():
@@ -124,7 +124,7 @@ class Tables:
         return self.listing.offset[self.listing.kind[samples], labels]
 
 
-def tables_of(oracle: Oracle, problem: Problem, listing: Listing | None, spread: Spread = alike) -> Tables | None:
+def tables_of(oracle: Oracle, problem: Problem, listing: Listing | None, spread: Spread = serially) -> Tables | None:
     """`Tables` of a plain listing that speaks for its oracle and problem, whose cuts are free of rounding."""
     if listing is None or not listing.plain or oracle.kind != "exact" or not (speaks(oracle) and speaks(problem)):
         return None

@@ -31,8 +31,8 @@ from workbench.arithmetic.intervals import TINY
 from workbench.arithmetic.lines import LINE, lined
 from workbench.contracts import Floats, Ints, Listing
 from workbench.solvers._common import Late, never
-from workbench.solving.block_ascent import crammer_singer_crew as crew
 from workbench.solving.block_ascent import crammer_singer_loops as loops
+from workbench.solving.block_ascent.crammer_singer_crew import crew_of, lanes_for
 from workbench.solving.block_ascent.crammer_singer_lines import pushed, scored
 from workbench.solving.block_ascent.crammer_singer_tables import (
     GROUP,
@@ -49,6 +49,7 @@ SWEEPS = 20  # of a pass, at most
 SHARE = 0.1  # of the gap at the pass's first W, at which its sweeps end
 NEAR = 0.85  # of the gap that is wanted: sweeps end there, too, since what they met tells little of other samples
 LAST = 4  # passes that are likely left, from which on a step in the plane is worth its time
+AGAIN = 16  # passes after which meetings of threads are timed again
 BRIEF = 5_000_000  # products of a sweep, up to which a pass looks at the clock at its start only
 
 
@@ -104,8 +105,7 @@ class CrammerSinger:
         self.curvature, self.prices, self.samples = curvature, prices, np.flatnonzero(prices)
         n, k, p = len(prices), listing.scale.shape[1], listing.inputs
         count = threads if compiled and pool and len(self.samples) >= threads else 1
-        saved = crew.saving(listing, len(self.samples), count, crew.NEAREST)
-        self.count = count if p >= count and saved > crew.SAVED else 1
+        self.count = lanes_for(listing, len(self.samples), count)
         self.listing, parts = parted(listing, self.count)
         width = width_of(k)
         self.state = Weights(lined(n, width), lined(p, width), np.zeros(n), np.zeros(n, np.int64), parts)
@@ -167,7 +167,7 @@ class CrammerSinger:
         """
         if self.at is self.state.W:
             self.at = self.at.copy()
-        if self.crew == 0 or self.passes % crew.AGAIN == 0:
+        if self.crew == 0 or self.passes % AGAIN == 0:
             self.crew = self.manned()
         end = max(SHARE * self.total, NEAR * self.wanted * self.known)
         if (steps := self.stepping()) and not len(self.memory.beta):
@@ -189,10 +189,7 @@ class CrammerSinger:
 
     def manned(self) -> int:
         """How many threads see to the lanes: one to each, or one to all of them."""
-        if self.count == 1:
-            return 1
-        took = crew.meeting(self.beside, self.loops.meetings, self.count)
-        return self.count if crew.saving(self.listing, len(self.samples), self.count, took) > crew.SAVED else 1
+        return crew_of(self.count, self.listing, len(self.samples), self.beside, self.loops.meetings)
 
     def beside(self, count: int, told: Callable[[int], tuple[Any, ...]]) -> float:  # arrays and numbers
         """The loops and arguments that `told` names for `count` threads, side by side; what the first of them says.
@@ -215,7 +212,7 @@ class CrammerSinger:
                 others.append(self.pool.submit(thread, k))
             found = thread(0)
         finally:
-            leave(gate)
+            leave(gate)  # also where a thread could not be started
             wait(others)
         for each in others:
             each.result()

@@ -32,7 +32,6 @@ NEAREST = 0.07e-6  # seconds of a meeting of two cores that share a cache
 SAVED = 0.5e-3  # of a sweep, from which threads are worth their calls, which take 0.1 ms each
 FEW, MANY = 8, 512  # meetings that are timed: many if the few took less than SLOW seconds each
 SLOW = 5e-6
-AGAIN = 16  # passes after which meetings are timed again
 
 
 def saving(listing: Listing, visits: int, count: int, meeting: float) -> float:
@@ -44,24 +43,34 @@ def saving(listing: Listing, visits: int, count: int, meeting: float) -> float:
     return visits * (visit * (1 - 1 / count) - MEET - WAITS * meeting)
 
 
+def lanes_for(listing: Listing, visits: int, threads: int) -> int:
+    """One lane a thread, or one, for so many visits of a sweep."""
+    worth = listing.inputs >= threads and saving(listing, visits, threads, NEAREST) > SAVED
+    return threads if worth else 1
+
+
+def crew_of(lanes: int, listing: Listing, visits: int, beside: Beside, meetings: Loop) -> int:
+    """How many threads see to so many lanes now: one to each, or one to all; arguments as of the other functions."""
+    worth = lanes > 1 and saving(listing, visits, lanes, meeting(beside, meetings, lanes)) > SAVED
+    return lanes if worth else 1
+
+
 def meeting(beside: Beside, meetings: Loop, count: int) -> float:
     """Seconds of a meeting of so many threads, each of which `beside` has call a function with what meetings take."""
-    took = np.zeros(count)
+    took = np.zeros(1)
 
     def timed(exchange: Loop, gate: Ints, k: int, number: int, lane: Lane) -> float:
-        met = 0
+        found = 0.0
         for some in (FEW, MANY):
-            found = meetings(1, exchange, gate, k, number + met, lane)  # no thread is only about to start
-            if found < 0 or (some == MANY and took[0] > SLOW):
-                return found
+            found = meetings(1, exchange, gate, k, number, lane)  # no thread is only about to start
+            if found < 0 or took[0] > SLOW:
+                break
             began = time.perf_counter()
-            found = meetings(some, exchange, gate, k, number + met + 1, lane)
+            found = meetings(some, exchange, gate, k, number + 1, lane)
             if k == 0:  # the others read this after the next meeting
                 took[0] = (time.perf_counter() - began) / some
-            met += 1 + some
-            if found < 0:
-                return found
-        return 0.0
+            number += 1 + some
+        return found
 
     beside(count, lambda k: (timed,))
     return float(took[0])

@@ -106,6 +106,7 @@ def sweeping(several):
         blocks = width // LINE
         W, lines = table.reshape(len(table), blocks, LINE), told.reshape(lanes, told.shape[1], blocks, LINE)
         last = lanes if several else 1
+        until = k + 1 if crew > 1 else last
         asked, early = count if len(values) > CACHED else 0, SOONER if several else EARLY
         steps = moves.reshape(len(moves), moves.shape[1] // LINE, LINE)
         while place < count:
@@ -119,7 +120,7 @@ def sweeping(several):
                 say(gate, k, number)
             for g in range(place + early, min(place + early + some, asked)):
                 i = order[g]
-                ahead(indices, values, beta, i, parts[i, k], parts[i, last - crew + k + 1])
+                ahead(indices, values, beta, i, parts[i, k], parts[i, until])
             if several and exchange(gate, k, crew, number) == 0:
                 return -1.0
             for g in range(k, some, crew):

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from workbench.arithmetic.compiled import compiled_function
-from workbench.arithmetic.lines import LINE, alone, lined
+from workbench.arithmetic.lines import LINE, apart, lined
 from workbench.contracts import Floats, Ints, Listing
 
 SOME = 20_000  # entries that tell where the inputs are dealt out
@@ -82,7 +82,7 @@ def lanes_of(labels: int, lanes: int, threads: int) -> list[Lane]:
     """
     width = width_of(labels)
     shared = np.zeros((lanes, GROUP + 1, width)), np.zeros((GROUP, width + LINE)), np.zeros((threads, 3 * LINE))
-    return [Lane(alone(width), alone(width), *shared) for _ in range(threads)]
+    return [Lane(apart(width), apart(width), *shared) for _ in range(threads)]
 
 
 def parted(listing: Listing, lanes: int) -> tuple[Listing, Ints]:
@@ -92,33 +92,28 @@ def parted(listing: Listing, lanes: int) -> tuple[Listing, Ints]:
     """
     if lanes == 1:
         return listing, np.stack([listing.indptr[:-1], listing.indptr[1:]], axis=1)
+    shape = len(listing.square), listing.inputs
+    rows = sparse.csr_array((listing.values, listing.indices, listing.indptr), shape=shape)
+    if not rows.has_sorted_indices:
+        rows = rows.sorted_indices()
+        listing = listing._replace(indices=rows.indices.astype(np.int64), values=rows.data)
     drawn = listing.indices[np.random.default_rng(0).integers(len(listing.indices), size=SOME)]  # also of dense rows
     before = np.append(0, np.bincount(drawn, minlength=listing.inputs).cumsum())
     shares = np.interp(SOME * np.arange(1, lanes) / lanes, before, np.arange(len(before)))
     parts = np.empty((len(listing.square), lanes + 1), np.int64)
     place = listing.indptr, listing.indices, np.rint(shares).astype(np.int64), parts
-    if compiled_function(divided, place, "int64")(*place) == 0:
-        return listing, parts
-    shape = len(listing.square), listing.inputs
-    rows = sparse.csr_array((listing.values, listing.indices, listing.indptr), shape=shape).sorted_indices()
-    return parted(listing._replace(indices=rows.indices.astype(np.int64), values=rows.data), lanes)
+    compiled_function(divided, place, "void")(*place)
+    return listing, parts
 
 
 def divided(indptr, indices, ends, parts):
-    """Where the entries of each row come to inputs from each of `ends` on, between the row's own ends.
-
-    Returns how many inputs are lower than the one before them in their row.
-    """
-    last, falls = len(ends) + 1, 0
+    """Where the entries of each row come to inputs from each of `ends` on, between the row's own ends."""
+    last = len(ends) + 1
     for i in range(len(parts)):
         row = indices[indptr[i] : indptr[i + 1]]
-        after = row[1:]
-        for j in range(len(after)):
-            falls += after[j] < row[j]
         parts[i, 0], parts[i, last] = indptr[i], indptr[i + 1]
         for k in range(1, last):
             end, before = ends[k - 1], 0
             for j in range(len(row)):
                 before += row[j] < end
             parts[i, k] = indptr[i] + before
-    return falls
