@@ -189,7 +189,7 @@ class CrammerSinger:
 
     def manned(self) -> int:
         """How many threads see to the lanes: one to each, or one to all of them."""
-        return crew_of(self.count, self.listing, len(self.samples), self.beside, self.loops.meetings)
+        return crew_of(self.count, self.listing, len(self.samples), int(self.mark[6]), self.beside, self.loops.meetings)
 
     def beside(self, count: int, told: Callable[[int], tuple[Any, ...]]) -> float:  # arrays and numbers
         """The loops and arguments that `told` names for `count` threads, side by side; what the first of them says.

@@ -1,8 +1,9 @@
 """How many lanes visit the samples of single labels, and how many threads see to them (crammer_singer.py).
 
-N threads that share each visit take a part of its time off and add the time of their meetings:
+N threads that share each visit, a group of visits at a time, take a part of its time off and add the time of their
+meetings:
 
-    saved = visits · ((1 − 1/N) · visit − MEET − WAITS · meeting)
+    saved = visits · ((1 − 1/N) · visit − SHARED − MEETINGS/group · meeting)
 
 The time of a visit is assumed from the data. Lanes are made where the closest cores would save SAVED seconds of a sweep
 over all samples. How long a meeting takes is timed: cores may be far apart, or busy with something else. Where threads
@@ -18,7 +19,7 @@ import numpy as np
 
 from workbench.arithmetic.lines import LINE
 from workbench.contracts import Ints, Listing
-from workbench.solving.block_ascent.crammer_singer_tables import Lane
+from workbench.solving.block_ascent.crammer_singer_tables import GROUP, Lane
 
 Loop = Callable[..., float]
 Beside = Callable[[int, Callable[[int], tuple[Loop]]], float]
@@ -26,32 +27,32 @@ Beside = Callable[[int, Callable[[int], tuple[Loop]]], float]
 VISIT, LABEL = 0.1e-6, 8e-9  # seconds of a visit, and for each label
 NEARBY, DISTANT = 2e-9, 5e-9  # and for each line of W that a visit reads, in a near cache or not
 CACHE = 500_000  # bytes of W, up to which a near cache holds them
-MEET = 0.05e-6  # seconds by which a visit that is shared takes longer, its meetings apart
-WAITS = 1.5  # meetings' time for each visit: half a meeting, and lines of the cache that go to and fro
+SHARED = 0.06e-6  # seconds by which a visit that is shared takes longer, its meetings apart
+MEETINGS = 2.3  # for each group of visits: two, and lines of the cache that go to and fro
 NEAREST = 0.07e-6  # seconds of a meeting of two cores that share a cache
 SAVED = 0.5e-3  # of a sweep, from which threads are worth their calls, which take 0.1 ms each
 FEW, MANY = 8, 512  # meetings that are timed: many if the few took less than SLOW seconds each
 SLOW = 5e-6
 
 
-def saving(listing: Listing, visits: int, count: int, meeting: float) -> float:
-    """Seconds that so many threads save of so many visits, if each of their meetings takes so long."""
+def saving(listing: Listing, visits: int, count: int, group: int, meeting: float) -> float:
+    """Seconds that so many threads save of so many visits, a group at a time, if a meeting of theirs takes so long."""
     labels = listing.scale.shape[1]
     width = -(-labels // LINE)
     read = NEARBY if 8 * LINE * width * listing.inputs < CACHE else DISTANT
     visit = VISIT + LABEL * labels + read * width * len(listing.indices) / len(listing.kind)
-    return visits * (visit * (1 - 1 / count) - MEET - WAITS * meeting)
+    return visits * (visit * (1 - 1 / count) - SHARED - MEETINGS / group * meeting)
 
 
 def lanes_for(listing: Listing, visits: int, threads: int) -> int:
     """One lane a thread, or one, for so many visits of a sweep."""
-    worth = listing.inputs >= threads and saving(listing, visits, threads, NEAREST) > SAVED
+    worth = listing.inputs >= threads and saving(listing, visits, threads, GROUP, NEAREST) > SAVED
     return threads if worth else 1
 
 
-def crew_of(lanes: int, listing: Listing, visits: int, beside: Beside, meetings: Loop) -> int:
+def crew_of(lanes: int, listing: Listing, visits: int, group: int, beside: Beside, meetings: Loop) -> int:
     """How many threads see to so many lanes now: one to each, or one to all; arguments as of the other functions."""
-    worth = lanes > 1 and saving(listing, visits, lanes, meeting(beside, meetings, lanes)) > SAVED
+    worth = lanes > 1 and saving(listing, visits, lanes, group, meeting(beside, meetings, lanes)) > SAVED
     return lanes if worth else 1
 
 
@@ -60,16 +61,17 @@ def meeting(beside: Beside, meetings: Loop, count: int) -> float:
     took = np.zeros(1)
 
     def timed(exchange: Loop, gate: Ints, k: int, number: int, lane: Lane) -> float:
-        found = 0.0
+        if k > 0:  # meets until the first thread leaves, and does not ask for Python's lock in between
+            return meetings(1 + FEW + MANY, exchange, gate, k, number, lane)
+        found = meetings(1, exchange, gate, k, number, lane)  # no thread is only about to start
+        number += 1
         for some in (FEW, MANY):
-            found = meetings(1, exchange, gate, k, number, lane)  # no thread is only about to start
-            if found < 0 or took[0] > SLOW:
-                break
             began = time.perf_counter()
-            found = meetings(some, exchange, gate, k, number + 1, lane)
-            if k == 0:  # the others read this after the next meeting
-                took[0] = (time.perf_counter() - began) / some
-            number += 1 + some
+            found = meetings(some, exchange, gate, k, number, lane)
+            took[0] = (time.perf_counter() - began) / some
+            if took[0] > SLOW:
+                break
+            number += some
         return found
 
     beside(count, lambda k: (timed,))

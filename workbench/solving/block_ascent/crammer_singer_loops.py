@@ -4,7 +4,7 @@ The p inputs are dealt out to L lanes in runs, which as many threads see to, or 
 ⟨W_y, x_i⟩ over its inputs, and moves the rows of W that belong to them. `parts` (n, L + 1) says which entries of a
 sample are whose.
 
-One lane visits one sample after another. Several lanes visit four at a time: each lane tells its parts of their scores
+One lane visits one sample after another. Several lanes visit eight at a time: each lane tells its parts of their scores
 to the others (`exchange`, arithmetic/meeting.py). One of them adds up those of a sample in the order of the lanes,
 moves its β_i, and tells the move, with which each lane moves its own rows of W. The result depends on L, and on no
 thread's speed. Nobody writes scores or moves before all have read those of the visit before, since another exchange
@@ -16,8 +16,8 @@ D by
 
     μ/2 (‖m‖² + ‖m'‖²) − μ ⟨m, m'⟩ = μ/2 ‖m − m'‖² ≥ 0
 
-at least. Four may lower D where their samples are alike. So lanes visit four at a time as long as each sweep of a pass
-meets a smaller gap than the sweep before, and two from then on.
+at least. Eight may lower D where their samples are alike. So lanes visit eight at a time as long as each sweep of a pass
+meets a smaller gap than the sweep before, and half as many, though two at least, after a sweep that does not.
 
 Plain loops within numba's subset. A function that calls another takes it as an argument.
 """
@@ -32,7 +32,7 @@ import numpy as np
 from workbench.arithmetic.lines import LINE
 from workbench.contracts import Ints
 from workbench.solvers._dual_block import DRIFT, LEAST, LONGEST
-from workbench.solving.block_ascent.crammer_singer_tables import GROUP, PAIR
+from workbench.solving.block_ascent.crammer_singer_tables import PAIR
 
 MERSENNE = 2**31 - 1
 BEFORE, NOW = 1, 2  # bits
@@ -342,7 +342,7 @@ def climb(
         if exchange(gate, k, crew, number) == 0:  # all are through with `order` as it was
             return -1
         if k == 0:
-            mark[6] = GROUP if met < mark[7] and mark[6] == GROUP else PAIR
+            mark[6] = mark[6] if met < mark[7] else max(PAIR, mark[6] // 2)
             mark[0], mark[1], mark[3], mark[7] = count, met, mark[3] - 1.0, met
     return 2
 

@@ -12,7 +12,7 @@ from workbench.arithmetic.lines import LINE, apart, lined
 from workbench.contracts import Floats, Ints, Listing
 
 SOME = 20_000  # entries that tell where the inputs are dealt out
-GROUP, PAIR = 4, 2  # samples that several lanes visit at a time, while that serves, and from then on
+GROUP, PAIR = 8, 2  # samples that several lanes visit at a time, at first and at least
 
 
 class Weights(NamedTuple):
