@@ -112,6 +112,16 @@ def say() -> Callable[..., None]:
 
 
 @cache
+def claim() -> Callable[..., int]:
+    """`claim` of arithmetic/meeting.py, compiled."""
+    from numba import types
+
+    from workbench.arithmetic.meeting import claim as claimed
+
+    return compiled(claimed, types.int64(types.int64[::1]))
+
+
+@cache
 def ahead() -> Callable[..., None]:
     """`ahead` of arithmetic/ahead.py, compiled."""
     from numba import types

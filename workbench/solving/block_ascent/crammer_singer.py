@@ -29,6 +29,7 @@ import numpy as np
 from workbench.arithmetic import compiled as machine
 from workbench.arithmetic.intervals import TINY
 from workbench.arithmetic.lines import LINE, lined
+from workbench.arithmetic.products import Spread, serially
 from workbench.contracts import Floats, Ints, Listing
 from workbench.solvers._common import Late, never
 from workbench.solving.block_ascent import crammer_singer_loops as loops
@@ -36,6 +37,7 @@ from workbench.solving.block_ascent.crammer_singer_crew import crew_of, lanes_fo
 from workbench.solving.block_ascent.crammer_singer_lines import pushed, scored
 from workbench.solving.block_ascent.crammer_singer_tables import (
     GROUP,
+    RUNS,
     Desk,
     Weights,
     lanes_of,
@@ -50,14 +52,15 @@ SHARE = 0.1  # of the gap at the pass's first W, at which its sweeps end
 NEAR = 0.85  # of the gap that is wanted: sweeps end there, too, since what they met tells little of other samples
 LAST = 4  # passes that are likely left, from which on a step in the plane is worth its time
 AGAIN = 16  # passes after which meetings of threads are timed again
-BRIEF = 5_000_000  # products of a sweep, up to which a pass looks at the clock at its start only
+BRIEF = 5_000_000  # products of visits, after which a pass looks at the clock
+LONG = 2**62  # visits of a pass that nobody waits for
 
 
 Loop = Callable[..., Any]  # they return numbers or arrays, or nothing
 
 
 class Loops(NamedTuple):
-    """The loops of a pass: `climb` is called with those up to `plane`, and `score` and `meetings` alone."""
+    """The loops of a pass: `climb` is called with those up to `plane`."""
 
     climb: Loop
     busy: Loop
@@ -70,6 +73,7 @@ class Loops(NamedTuple):
     plane: Loop
     score: Loop
     meetings: Loop
+    claim: Loop
 
     @property
     def visits(self) -> tuple[Loop, Loop, Loop, Loop]:
@@ -82,6 +86,7 @@ class CrammerSinger:
 
     prices : (n,) finite; samples of price 0 are left out;  listing : a plain one;  curvature : μ
     threads, pool : how many lanes and runs of samples work side by side, and by which threads
+    spread : which has functions of runs of samples called by the same threads
     wanted : the gap, relative to F, that is asked for; passes get there, and beyond, with 0, too
     known, theta : the least F so far, and where; `at` is the array that holds it, (p, w)
     shares : of F that the gap was after the last two passes
@@ -100,23 +105,26 @@ class CrammerSinger:
         threads: int = 1,
         pool: ThreadPoolExecutor | None = None,
         wanted: float = 0.0,
+        spread: Spread = serially,
     ):
         self.wanted, self.pool = wanted, pool
         self.curvature, self.prices, self.samples = curvature, prices, np.flatnonzero(prices)
         n, k, p = len(prices), listing.scale.shape[1], listing.inputs
         count = threads if compiled and pool and len(self.samples) >= threads else 1
         self.count = lanes_for(listing, len(self.samples), count)
-        self.listing, parts = parted(listing, self.count)
+        self.listing, parts = parted(listing, self.count, spread)
         width = width_of(k)
         self.state = Weights(lined(n, width), lined(p, width), np.zeros(n), np.zeros(n, np.int64), parts)
-        self.desk = Desk(lined(n, width), lined(n, width), lined(p, width))
+        self.desk = Desk(lined(n, width), lined(n, width), lined(p, width), lined(RUNS, LINE))
         self.lanes = lanes_of(k, self.count, count)
         self.seed, self.sweeps = np.ones(1, np.int64), SWEEPS
         self.meeting = machine.exchange if compiled else loops.alone
         self.mark = np.zeros(8)
         self.begun()
         visits, sweep = (scored, pushed, loops.nothing, loops.silent), loops.sweeping(self.count > 1)
-        plain = Loops(loops.climb, busy, loops.shuffled, *visits, sweep, loops.plane, loops.score, loops.meetings)
+        plain = Loops(
+            loops.climb, busy, loops.shuffled, *visits, sweep, loops.plane, loops.score, loops.meetings, loops.claimed
+        )
         self.loops = self.compiled(plain) if compiled else plain
 
     def restart(self, curvature: float) -> None:
@@ -178,8 +186,9 @@ class CrammerSinger:
         climb, count = self.loops.climb, self.crew
         place = self.listing, self.samples, self.order, self.seed, self.mark
         after = self.prices, self.curvature, self.state, self.memory
-        most = self.sweeps + 1 if late is never or self.state.W.shape[1] * len(self.listing.values) <= BRIEF else 1
-        while (said := self.beside(count, lambda k: (climb, *self.loops[1:-2], *place, most, count, *after))) == 2:
+        size = self.state.W.shape[1] * len(self.listing.values)
+        most = LONG if late is never else max(BRIEF * len(self.prices) // max(size, 1), 1)
+        while (said := self.beside(count, lambda k: (climb, *self.loops[1:-3], *place, most, count, *after))) == 2:
             self.mark[3] *= not late()
         if said == 3:
             step = self.loops.plane, self.loops.pushed, self.listing, self.samples
@@ -232,8 +241,8 @@ class CrammerSinger:
         """F and D at W, and F at the mean, which moves by `share`."""
         mean, W = self.desk.mean, self.state.W
         place = self.listing, self.samples, self.prices, share, self.state, self.desk
-        self.beside(len(self.lanes), lambda k: (self.loops.score, self.loops.scored, *place))
-        sums, self.found = self.lanes[0].sums[:, :6].sum(axis=0), None
+        self.beside(len(self.lanes), lambda k: (self.loops.score, self.loops.scored, self.loops.claim, *place))
+        sums, self.found = self.desk.sums[:, :6].sum(axis=0), None
         self.total, risk, mean_risk, held, square, mean_square = sums.tolist()
         ends = risk + self.curvature / 2 * square, mean_risk + self.curvature / 2 * mean_square
         if min(ends) < self.known:
@@ -306,6 +315,7 @@ class CrammerSinger:
         climb = build(
             plain.climb, (*own, self.listing, *[ints] * 3, number, 1, 1, *place, self.memory, *crossed), "int64"
         )
-        told = score_lines, self.listing, ints, prices, 1.0, self.state, self.desk, *crossed
+        told = score_lines, machine.claim(), self.listing, ints, prices, 1.0, self.state, self.desk, *crossed
         meetings = machine.direct(build(plain.meetings, (1, *crossed)))
-        return Loops(machine.direct(climb), *own, machine.direct(build(plain.score, told, packed=True)), meetings)
+        score = machine.direct(build(plain.score, told, packed=True))
+        return Loops(machine.direct(climb), *own, score, meetings, machine.claim())

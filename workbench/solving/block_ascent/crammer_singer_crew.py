@@ -5,8 +5,8 @@ meetings:
 
     saved = visits · ((1 − 1/N) · visit − SHARED − MEETINGS/group · meeting)
 
-The time of a visit is assumed from the data. Lanes are made where the closest cores would save SAVED seconds of a sweep
-over all samples. How long a meeting takes is timed: cores may be far apart, or busy with something else. Where threads
+The time of a visit is assumed from the data. Lanes are made where two cores would save SAVED seconds of a sweep over
+all samples. How long a meeting takes is timed: cores may be far apart, or busy with something else. Where threads
 would save less, one thread sees to all lanes, to the same bits.
 """
 
@@ -27,9 +27,9 @@ Beside = Callable[[int, Callable[[int], tuple[Loop]]], float]
 VISIT, LABEL = 0.1e-6, 8e-9  # seconds of a visit, and for each label
 NEARBY, DISTANT = 2e-9, 5e-9  # and for each line of W that a visit reads, in a near cache or not
 CACHE = 500_000  # bytes of W, up to which a near cache holds them
-SHARED = 0.06e-6  # seconds by which a visit that is shared takes longer, its meetings apart
+SHARED = 0.1e-6  # seconds by which a visit that is shared takes longer, its meetings apart
 MEETINGS = 2.3  # for each group of visits: two, and lines of the cache that go to and fro
-NEAREST = 0.07e-6  # seconds of a meeting of two cores that share a cache
+USUAL = 0.2e-6  # seconds of a meeting of two cores
 SAVED = 0.5e-3  # of a sweep, from which threads are worth their calls, which take 0.1 ms each
 FEW, MANY = 8, 512  # meetings that are timed: many if the few took less than SLOW seconds each
 SLOW = 5e-6
@@ -46,7 +46,7 @@ def saving(listing: Listing, visits: int, count: int, group: int, meeting: float
 
 def lanes_for(listing: Listing, visits: int, threads: int) -> int:
     """One lane a thread, or one, for so many visits of a sweep."""
-    worth = listing.inputs >= threads and saving(listing, visits, threads, GROUP, NEAREST) > SAVED
+    worth = listing.inputs >= threads and saving(listing, visits, threads, GROUP, USUAL) > SAVED
     return threads if worth else 1
 
 

@@ -16,8 +16,8 @@ D by
 
     μ/2 (‖m‖² + ‖m'‖²) − μ ⟨m, m'⟩ = μ/2 ‖m − m'‖² ≥ 0
 
-at least. Eight may lower D where their samples are alike. So lanes visit eight at a time as long as each sweep of a pass
-meets a smaller gap than the sweep before, and half as many, though two at least, after a sweep that does not.
+at least. Eight may lower D where their samples are alike. So lanes visit eight at a time as long as each sweep of a
+pass meets a smaller gap than the sweep before, and half as many, though two at least, after a sweep that does not.
 
 Plain loops within numba's subset. A function that calls another takes it as an argument.
 """
@@ -43,7 +43,13 @@ SOONER = 8  # the same of several lanes
 
 def alone(count: int) -> tuple[Callable[..., int], Ints, Callable[[Ints], None]]:
     """`exchange` of one thread, a gate, and `leave`, as `machine.exchange` says them of compiled threads."""
-    return lambda gate, k, count, number: 1, np.zeros(0, np.int64), lambda gate: None
+    return lambda gate, k, count, number: 1, np.zeros(1, np.int64), lambda gate: None
+
+
+def claimed(gate):
+    """`claim` where nothing is compiled."""
+    gate[0] += 1
+    return gate[0] - 1
 
 
 def silent(gate, k, number):
@@ -311,7 +317,7 @@ def climb(
 ):  # fmt: skip
     """Thread k's part of the sweeps of a pass and of its step in the plane; 1 if that is taken, else 0.
 
-    2 says that `most` sweeps are made, 3 that the step is left to threads for all lanes, and −1 that a thread has left.
+    2 says that `most` visits are made, 3 that the step is left to threads for all lanes, and −1 that a thread has left.
     crew : how many threads there are, one a lane, or 1
     mark (8,), of all lanes: how many samples the last sweep visited, the gap that they met, the gap at which sweeps
     end, and how many sweeps are left; how many are to be visited next; 1 if a step in the plane follows, else 0; how
@@ -338,7 +344,7 @@ def climb(
             scored, pushed, ahead, say, listing, order, count, int(mark[6]), crew, prices, curvature, weights,
             exchange, gate, k, number, lane,
         )  # fmt: skip
-        number, most = number + count + 2, most - 1
+        number, most = number + count + 2, most - count
         if exchange(gate, k, crew, number) == 0:  # all are through with `order` as it was
             return -1
         if k == 0:
@@ -347,43 +353,46 @@ def climb(
     return 2
 
 
-def score(scored, listing, samples, prices, share, weights, desk, exchange, gate, k, number, lane):
-    """A thread's part of the scores at W and at its mean, and of what they tell: its run of samples, its rows of W.
+def score(scored, claim, listing, samples, prices, share, weights, desk, exchange, gate, k, number, lane):
+    """A thread's part of the scores at W and at its mean, and of what they tell: runs of samples and of rows of W.
 
-    The mean moves by `share` towards W. weights.gap takes in what each sample's visit would meet. The sums go to
-    lane.sums; they do not wait for other threads.
+    A thread takes the next run when it is through with one, so that a slow one takes fewer. The mean moves by `share`
+    towards W. weights.gap takes in what each sample's visit would meet. The sums of run r go to desk.sums[r].
     """
     _, indices, values, _, kinds, truths, _, offsets, _, _, _, _ = listing
     beta, W, gaps, _, parts = weights
-    scores, mean_scores, mean = desk
-    mine, threads, labels, width = lane.sums[k], len(lane.sums), offsets.shape[1], W.shape[1]
+    scores, mean_scores, mean, sums = desk
+    runs, labels, width, last = len(sums), offsets.shape[1], W.shape[1], parts.shape[1] - 1
     rows, lines = W.reshape(len(W), width // LINE, LINE), scores.reshape(len(scores), width // LINE, LINE)
-    square, mean_square, last = 0.0, 0.0, parts.shape[1] - 1
-    for j in range(len(W) * k // threads, len(W) * (k + 1) // threads):
-        for y in range(width):
-            before, at = mean[j, y], W[j, y]
-            after = before + share * (at - before)
-            mean[j, y] = after
-            square += at * at
-            mean_square += after * after
-    total, risk, mean_risk, held_offset = 0.0, 0.0, 0.0, 0.0
-    for i in samples[len(samples) * k // threads : len(samples) * (k + 1) // threads]:
-        row, other, kind, price = scores[i], mean_scores[i], kinds[i], prices[i]
-        scored(indices, values, parts[i, 0], parts[i, last], rows, lines[i])
-        for y in range(width):
-            other[y] += share * (row[y] - other[y])
-        own, own_mean = row[truths[kind]], other[truths[kind]]
-        highest, highest_mean, held = 0.0, 0.0, 0.0
-        for y in range(labels):
-            weight, o = beta[i, y], offsets[kind, y]
-            height = o + row[y] - own
-            highest = max(highest, height)
-            highest_mean = max(highest_mean, o + other[y] - own_mean)
-            held += weight * height
-            held_offset += weight * o
-        gaps[i] = price * highest - held
-        total += gaps[i]
-        risk += price * highest
-        mean_risk += price * highest_mean
-    mine[0], mine[1], mine[2], mine[3], mine[4], mine[5] = total, risk, mean_risk, held_offset, square, mean_square
-    return total
+    run = claim(gate)
+    while run < runs:
+        square, mean_square, total, risk, mean_risk, held_offset = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for j in range(len(W) * run // runs, len(W) * (run + 1) // runs):
+            for y in range(width):
+                before, at = mean[j, y], W[j, y]
+                after = before + share * (at - before)
+                mean[j, y] = after
+                square += at * at
+                mean_square += after * after
+        for i in samples[len(samples) * run // runs : len(samples) * (run + 1) // runs]:
+            row, other, kind, price = scores[i], mean_scores[i], kinds[i], prices[i]
+            scored(indices, values, parts[i, 0], parts[i, last], rows, lines[i])
+            for y in range(width):
+                other[y] += share * (row[y] - other[y])
+            own, own_mean = row[truths[kind]], other[truths[kind]]
+            highest, highest_mean, held = 0.0, 0.0, 0.0
+            for y in range(labels):
+                weight, o = beta[i, y], offsets[kind, y]
+                height = o + row[y] - own
+                highest = max(highest, height)
+                highest_mean = max(highest_mean, o + other[y] - own_mean)
+                held += weight * height
+                held_offset += weight * o
+            gaps[i] = price * highest - held
+            total += gaps[i]
+            risk += price * highest
+            mean_risk += price * highest_mean
+        mine = sums[run]
+        mine[0], mine[1], mine[2], mine[3], mine[4], mine[5] = total, risk, mean_risk, held_offset, square, mean_square
+        run = claim(gate)
+    return 0.0

@@ -9,9 +9,11 @@ from scipy import sparse
 
 from workbench.arithmetic.compiled import compiled_function
 from workbench.arithmetic.lines import LINE, apart, lined
+from workbench.arithmetic.products import Spread, serially
 from workbench.contracts import Floats, Ints, Listing
 
 SOME = 20_000  # entries that tell where the inputs are dealt out
+RUNS = 32  # of samples and of rows of W, which threads take one after another for the scores of all
 GROUP, PAIR = 8, 2  # samples that several lanes visit at a time, at first and at least
 
 
@@ -56,11 +58,12 @@ class Lane(NamedTuple):
 
 
 class Desk(NamedTuple):
-    """The scores ⟨W_y, x_i⟩ (n, w) at W and at its mean, and the mean (p, w)."""
+    """The scores ⟨W_y, x_i⟩ (n, w) at W and at its mean, the mean (p, w), and the sums of runs of samples (RUNS, 8)."""
 
     scores: Floats
     mean_scores: Floats
     mean: Floats
+    sums: Floats
 
 
 def width_of(labels: int) -> int:
@@ -85,35 +88,44 @@ def lanes_of(labels: int, lanes: int, threads: int) -> list[Lane]:
     return [Lane(apart(width), apart(width), *shared) for _ in range(threads)]
 
 
-def parted(listing: Listing, lanes: int) -> tuple[Listing, Ints]:
+def parted(listing: Listing, lanes: int, spread: Spread = serially) -> tuple[Listing, Ints]:
     """The listing with inputs in ascending order, and `parts` by runs of inputs that have about as many entries.
 
-    Several lanes need numba.
+    Several lanes need numba. Threads of `spread` share the samples.
     """
     if lanes == 1:
         return listing, np.stack([listing.indptr[:-1], listing.indptr[1:]], axis=1)
-    shape = len(listing.square), listing.inputs
-    rows = sparse.csr_array((listing.values, listing.indices, listing.indptr), shape=shape)
-    if not rows.has_sorted_indices:
-        rows = rows.sorted_indices()
-        listing = listing._replace(indices=rows.indices.astype(np.int64), values=rows.data)
     drawn = listing.indices[np.random.default_rng(0).integers(len(listing.indices), size=SOME)]  # also of dense rows
     before = np.append(0, np.bincount(drawn, minlength=listing.inputs).cumsum())
     shares = np.interp(SOME * np.arange(1, lanes) / lanes, before, np.arange(len(before)))
-    parts = np.empty((len(listing.square), lanes + 1), np.int64)
-    place = listing.indptr, listing.indices, np.rint(shares).astype(np.int64), parts
-    compiled_function(divided, place, "void")(*place)
+    ends, parts = np.rint(shares).astype(np.int64), np.empty((len(listing.square), lanes + 1), np.int64)
+
+    def some(held: Ints) -> bool:
+        rows = slice(held[0], held[-1] + 1)
+        place = listing.indptr[held[0] : held[-1] + 2], listing.indices, ends, parts[rows]
+        return bool(compiled_function(divided, place, "boolean")(*place))
+
+    everyone = np.arange(len(parts))
+    if not all(spread(some, everyone)):
+        rows = sparse.csr_array((listing.values, listing.indices, listing.indptr), (len(parts), listing.inputs))
+        rows = rows.sorted_indices()
+        listing = listing._replace(indices=rows.indices.astype(np.int64), values=rows.data)
+        spread(some, everyone)
     return listing, parts
 
 
 def divided(indptr, indices, ends, parts):
-    """Where the entries of each row come to inputs from each of `ends` on, between the row's own ends."""
-    last = len(ends) + 1
+    """Where the entries of each row come to inputs from each of `ends` on; whether each row has its inputs in order."""
+    last, falls = len(ends) + 1, 0
     for i in range(len(parts)):
         row = indices[indptr[i] : indptr[i + 1]]
+        after = row[1:]
+        for j in range(len(after)):
+            falls += after[j] < row[j]
         parts[i, 0], parts[i, last] = indptr[i], indptr[i + 1]
         for k in range(1, last):
             end, before = ends[k - 1], 0
             for j in range(len(row)):
                 before += row[j] < end
             parts[i, k] = indptr[i] + before
+    return falls == 0

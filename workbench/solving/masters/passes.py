@@ -360,7 +360,7 @@ def pass_method(bounds: Bounds, wanted: float = 0.0) -> PassMethod:
     curvature = bounds.regularizer.curvature
     if listing is not None and listing.plain and not bounds.prices.hard and curvature is not None:
         side = (sweeps.threads, sweeps.pool) if sweeps else (1, None)
-        return CrammerSinger(listing, float(curvature), prices, available(), *side, wanted)
+        return CrammerSinger(listing, float(curvature), prices, available(), *side, wanted, bounds.spread)
     shape = bounds.shape
     assert shape is not None  # the route asks for a regularizer with a shape
     scaled = bounds.prices.hard or bounds.oracle.dim > bounds.problem.n_features  # some slopes give the scale then
