@@ -184,6 +184,41 @@ def test_no_visit_of_two_equal_samples_lowers_the_lower_end():
 
 
 @needs_numba
+@pytest.mark.parametrize("n", [20, 90])
+def test_where_threads_share_scores_alone_they_change_no_bit(n, monkeypatch):
+    """However few samples there are for 32 runs, and by loops that are not compiled, too."""
+    monkeypatch.setattr(crew, "SAVED", np.inf)
+    problem, found = labels(n, k=7, p=12, seed=3, cost=True), []
+    for threads, compiled in ((1, False), (1, True), (2, True), (3, True)):
+        _, blocks = ascent_of(problem, 1e-2, compiled=compiled, threads=threads)
+        assert blocks.count == 1
+        for _ in range(4):
+            blocks.advance()
+        found.append((blocks.beta.tolist(), blocks.W.tolist(), blocks.known, blocks.gap, blocks.theta.tolist()))
+    assert found[0] == found[1] == found[2] == found[3]
+
+
+@needs_numba
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_thread_that_is_slow_takes_fewer_runs_of_the_scores(threads):
+    """Each run is taken once, whoever takes it."""
+    _, blocks = ascent_of(labels(60, k=3, p=8), 0.1, compiled=True, threads=threads)
+    taken, claim = [[] for _ in range(threads)], machine.claim()
+
+    def told(k):
+        def take(exchange, gate, k, number, lane):
+            while (run := claim(gate)) < 40:
+                taken[k].append(run)
+            return 0.0
+
+        return (take,)
+
+    blocks.beside(threads, told)
+    assert sorted(run for each in taken for run in each) == list(range(40))
+    assert all(each == sorted(each) for each in taken)
+
+
+@needs_numba
 @pytest.mark.parametrize("lanes", [2, 3])
 @pytest.mark.parametrize("weights", [None, "some"])
 @pytest.mark.usefixtures("shared")
@@ -321,6 +356,23 @@ def test_a_sweep_that_meets_no_smaller_gap_halves_the_visits_at_a_time(before, g
     assert climb(*functions, *own, 1, 1, *ascent, *alone(1)[:2], 0, 0, blocks.lanes[0]) == 2
     assert seen == [group]
     assert (blocks.mark[1], blocks.mark[6], blocks.mark[7]) == (0.5, wanted, 0.5)
+
+
+@pytest.mark.parametrize(("most", "sweeps"), [(1, 1), (20, 1), (21, 2), (40, 2), (41, 3), (60, 3), (1000, 3)])
+def test_a_pass_asks_for_the_time_after_so_many_visits(most, sweeps):
+    """Of sweeps of twenty each, three of which are left."""
+    blocks, seen = ascent_of(labels(20), 0.1)[1], []
+    blocks.mark[:] = 20, 0.1, 0.0, 3, 0, 0, GROUP, 1
+
+    def sweep(*place):
+        seen.append(place[6])
+        return 0.5
+
+    functions = busy_all, lambda *_: None, *blocks.loops.visits, sweep, None
+    own = blocks.listing, blocks.samples, blocks.samples.copy(), blocks.seed, blocks.mark
+    place = most, 1, blocks.prices, 0.1, blocks.state, blocks.memory, *alone(1)[:2], 0, 0, blocks.lanes[0]
+    assert crammer_singer_loops.climb(*functions, *own, *place) == (2 if most <= 60 else 0)
+    assert seen == [20] * sweeps
 
 
 def busy_all(order, *_):
@@ -559,6 +611,23 @@ def test_rows_out_of_order_are_dealt_out_in_order():
     shares = np.diff(parts, axis=1)
     assert (shares == shares[0]).all()
     assert shares[0].sum() == 12
+
+
+@needs_numba
+@pytest.mark.parametrize("mixed", [None, 0, 29, 30, 59])
+def test_threads_deal_inputs_out_as_one_does(mixed):
+    """Each thread its run of samples, one of which may have its inputs out of order."""
+    listing = SoftMargin(0.1).oracle(labels(60, p=12, seed=3)).listing()
+    given, wanted = listing, parted(listing, 3)[1].tolist()
+    if mixed is not None:
+        indices, values, row = listing.indices.copy(), listing.values.copy(), slice(12 * mixed, 12 * mixed + 12)
+        indices[row], values[row] = indices[row][::-1], values[row][::-1]
+        given = listing._replace(indices=indices, values=values)
+    before = given.indices.tolist()
+    found, parts = parted(given, 3, lambda function, some: [function(run) for run in np.array_split(some, 2)])
+    assert parts.tolist() == wanted
+    assert (found.indices.tolist(), found.values.tolist()) == (listing.indices.tolist(), listing.values.tolist())
+    assert given.indices.tolist() == before  # the user's arrays stay as they are
 
 
 def test_samples_are_asked_for_three_visits_before_their_own(monkeypatch):

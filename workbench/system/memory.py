@@ -3,7 +3,7 @@
 `limited_to(bytes)` is `--memory-limit`. The limit is the operating system's own (RLIMIT_DATA: private memory that can
 be written, as arrays are), so native code obeys, too, and child processes inherit the limit. What is about to take
 much memory asks first: `demand(bytes, what, instead)` raises one sentence in place of an allocation that fails half
-way, or of a machine that swaps.
+way, or of a machine that swaps. `keep_freed()` lets arrays take the place of those that went before.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from functools import cache
+
+import numpy as np
 
 from workbench.errors import BadInput, OutOfMemory
 
@@ -22,6 +25,7 @@ except ImportError:  # Windows has no such limits; estimates hold there, too
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 LEAST = 2**28  # bytes below which Python with its numerical packages does not start
 MOST = 2**62  # bytes beyond what systems count
+BLOCK = 2**25 - 2**16  # bytes of the largest block that makes malloc keep more of what is freed
 _LIMIT: list[int] = []  # the last limit that was set, if any
 
 
@@ -92,6 +96,18 @@ def room() -> int:
     """The bytes that this process may still take: what the limit leaves, and what the machine can give."""
     own = limit()
     return available() if own is None else max(min(available(), own - held()), 0)
+
+
+@cache
+def keep_freed() -> None:
+    """Memory that arrays leave stays at hand for the next ones, up to 64 MB, since new pages take long to come.
+
+    The malloc of glibc gives freed memory back to the system beyond twice the largest block that it has given back so
+    far, a block of 32 MiB at most (mallopt(3), M_MMAP_THRESHOLD). So one such block, which nobody touches, is freed.
+    Elsewhere nothing changes.
+    """
+    if room() > 4 * BLOCK:
+        np.empty(BLOCK, np.uint8)
 
 
 def demand(size: float, what: str, instead: str) -> None:

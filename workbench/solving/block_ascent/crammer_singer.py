@@ -46,6 +46,7 @@ from workbench.solving.block_ascent.crammer_singer_tables import (
     width_of,
 )
 from workbench.solving.block_ascent.labels import busy
+from workbench.system.memory import keep_freed
 
 SWEEPS = 20  # of a pass, at most
 SHARE = 0.1  # of the gap at the pass's first W, at which its sweeps end
@@ -107,6 +108,7 @@ class CrammerSinger:
         wanted: float = 0.0,
         spread: Spread = serially,
     ):
+        keep_freed()
         self.wanted, self.pool = wanted, pool
         self.curvature, self.prices, self.samples = curvature, prices, np.flatnonzero(prices)
         n, k, p = len(prices), listing.scale.shape[1], listing.inputs
@@ -173,20 +175,24 @@ class CrammerSinger:
 
         When `late`, the pass ends after the sweep that it is in, and a pass of a few milliseconds as ever.
         """
-        if self.at is self.state.W:
-            self.at = self.at.copy()
+        beta, W = self.state[:2]
+        if self.at is W:
+            self.at = lined(*W.shape)
+            self.beside(len(self.lanes), lambda k: (loops.copied, (self.at,), (W,)))
         if self.crew == 0 or self.passes % AGAIN == 0:
             self.crew = self.manned()
         end = max(SHARE * self.total, NEAR * self.wanted * self.known)
         if (steps := self.stepping()) and not len(self.memory.beta):
-            self.memory = memory_of(len(self.prices), *self.state.W.shape)
-            self.memory.beta[:], self.memory.W[:], self.state.moved[:] = *self.state[:2], 0
+            self.memory, self.state.moved[:] = memory_of(len(self.prices), *W.shape), 0
+            memory = self.memory
+            self.beside(len(self.lanes), lambda k: (loops.copied, (memory.beta, memory.W), (beta, W)))
+            self.beside(len(self.lanes), lambda k: (loops.cleared, (memory.beta_step, memory.W_step)))
         self.mark[:4] = len(self.order), self.total, end, 0 if late() else self.sweeps
         self.mark[5], self.mark[7] = steps, np.inf
         climb, count = self.loops.climb, self.crew
         place = self.listing, self.samples, self.order, self.seed, self.mark
         after = self.prices, self.curvature, self.state, self.memory
-        size = self.state.W.shape[1] * len(self.listing.values)
+        size = W.shape[1] * len(self.listing.values)
         most = LONG if late is never else max(BRIEF * len(self.prices) // max(size, 1), 1)
         while (said := self.beside(count, lambda k: (climb, *self.loops[1:-3], *place, most, count, *after))) == 2:
             self.mark[3] *= not late()

@@ -75,6 +75,14 @@ def cleared(arrays, exchange, gate, k, number, lane):
         each[len(each) * k // threads : len(each) * (k + 1) // threads] = 0
 
 
+def copied(found, given, exchange, gate, k, number, lane):
+    """Thread k's part of copies of the arrays `given` in `found`."""
+    threads = len(lane.sums)
+    for each, other in zip(found, given, strict=True):
+        run = slice(len(each) * k // threads, len(each) * (k + 1) // threads)
+        each[run] = other[run]
+
+
 def labelled(W, found, exchange, gate, k, number, lane):
     """Thread k's part of found (labels, p) = Wᵀ, label by label: its run of inputs."""
     threads, (labels, inputs) = len(lane.sums), found.shape

@@ -72,9 +72,8 @@ def width_of(labels: int) -> int:
 
 
 def memory_of(samples: int, inputs: int, width: int) -> Memory:
-    """Of so many samples and inputs, without a step; β and W are not there yet."""
+    """Of so many samples and inputs; none of it is filled in yet."""
     beta, W, beta_step, W_step, trial = (lined(rows, width) for rows in (samples, inputs, samples, inputs, samples))
-    beta_step[:] = W_step[:] = 0
     return Memory(beta, W, beta_step, W_step, trial, np.zeros(samples, np.int64))
 
 
