@@ -2,6 +2,7 @@
 
     cutbench bench threads --set n=6251 --set lam=0.01 --set gap=1e-4
     cutbench bench threads --set data=text --set n=11314 --set lam=0 --set repeats=9
+    cutbench bench threads --set data=text --set n=60000 --set labels=5 --set length=80
 
 Threads share the cores with whatever else runs, so the figures are those of a quiet machine.
 """
@@ -23,19 +24,27 @@ from workbench.solving.solve import solve
 
 
 def threads(
-    n: int = 6251, lam: float = 0.01, gap: float = 1e-4, counts: str = "1,2", repeats: int = 3, data: str = "words"
+    n: int = 6251,
+    lam: float = 0.01,
+    gap: float = 1e-4,
+    counts: str = "1,2",
+    repeats: int = 3,
+    data: str = "words",
+    labels: int = 20,
+    length: int = 240,
 ) -> dict[str, Any]:
     """Handwritten words of nine folds, or generated ones if the data are not at hand, to a certified gap.
 
     Medians over repetitions, taken in turns.
 
-    data : words, or text, generated documents of 20 topics;  n : words or documents;  lam : λ, 0 for 1/n
+    data : words, or text, generated documents;  n : words or documents;  lam : λ, 0 for 1/n
+    labels, length : topics of generated documents, and words of the longest
     counts : numbers of threads
     seconds : of `solve`, by the clock;  cpu_seconds : of all its threads;  ratio : seconds with the first count / these
     ceiling : what the machine has to give: how much more N threads do than one, each with exponentials of its own
     """
-    checked_whole(1, n=n, repeats=repeats)
-    source, problem = named(data, n)
+    checked_whole(1, n=n, repeats=repeats, labels=labels, length=length)
+    source, problem = named(data, n, labels, length)
     formulation, rows = SoftMargin(lam=lam or 1 / n), {}
     for count in map(int, counts.split(",")):
         solve(formulation, problem, gap=0.5, master="dual-block", threads=count)  # compiles
@@ -75,9 +84,9 @@ def ceiling(count: int, repeats: int) -> float:
     return statistics.median(count * seconds(1) / seconds(count) for _ in range(repeats))
 
 
-def named(data: str, n: int) -> tuple[str, Any]:
+def named(data: str, n: int, labels: int, length: int) -> tuple[str, Any]:
     if data == "text":
-        return "text", load_problem("synthetic-text")(n=n, labels=20, words=48000, length=240)
+        return "text", load_problem("synthetic-text")(n=n, labels=labels, words=48000, length=length)
     if data != "words":
         raise UnknownName("data", data, ["words", "text"])
     try:

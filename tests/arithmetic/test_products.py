@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from copy import deepcopy
 from fractions import Fraction
 from itertools import pairwise
@@ -337,14 +338,23 @@ def test_rows_out_of_order_are_not_shared():
 
 @pytest.mark.parametrize("few", [-3, 0, 1])
 @pytest.mark.parametrize("there", [True, False])
-def test_squares_of_rows_are_the_floats_of_scipy(few, there, monkeypatch):
-    """By the compiled loop where there are COUNTED entries or more."""
+def test_squares_of_rows_come_from_the_compiled_loop_where_there_are_many(few, there, monkeypatch):
+    """COUNTED entries or more."""
     matrix, loops, compiled = drawn(1)[0], [], products.compiled_function
     monkeypatch.setattr(products, "COUNTED", matrix.nnz + few)
     monkeypatch.setattr(products, "available", lambda: there)
     monkeypatch.setattr(products, "compiled_function", lambda *place: loops.append(place[0]) or compiled(*place))
-    assert products.squares_of(matrix).tolist() == (matrix.multiply(matrix) @ np.ones(7)).tolist()
+    np.testing.assert_allclose(products.squares_of(matrix), matrix.multiply(matrix) @ np.ones(7), rtol=1e-15)
     assert loops == [products.summed_squares] * (there and few <= 0)
+
+
+def test_squares_of_rows_of_any_length():
+    """Rows of 0 to 12 entries, each of a size of its own, behind which four sums meet."""
+    values = np.sqrt(2.0) ** np.arange(-40, 38)
+    starts, squares = np.cumsum([0, *range(13)]), np.empty(13)
+    products.summed_squares(starts, values, squares)
+    wanted = [math.fsum(values[a:b] ** 2) for a, b in pairwise(starts)]
+    np.testing.assert_allclose(squares, wanted, rtol=1e-15)
 
 
 def test_threads_sum_squares_of_columns_of_their_own(monkeypatch):
