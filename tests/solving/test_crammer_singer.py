@@ -273,6 +273,13 @@ def test_lanes_that_save_nothing_are_not_made(visit, p, count, monkeypatch):
 
 
 @needs_numba
+@pytest.mark.usefixtures("shared")
+def test_no_lanes_are_made_for_inputs_that_are_all_zero():
+    problem = Multiclass(sparse.csr_array((60, 8)), np.arange(60) % 3)
+    assert ascent_of(problem, 0.1, compiled=True, threads=2)[1].count == 1
+
+
+@needs_numba
 @pytest.mark.parametrize(("slow", "some"), [(np.inf, [1, crew.FEW, crew.MANY]), (0.0, [1, crew.FEW])])
 @pytest.mark.parametrize("lanes", [2, 3])
 @pytest.mark.usefixtures("shared")

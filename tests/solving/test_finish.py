@@ -146,6 +146,11 @@ def test_weights_of_a_backend_that_fails_are_not_taken(answer, monkeypatch):
     assert interior(rows, best, np.ones(2), 5.0) is None
 
 
+def test_there_is_nothing_to_solve_where_every_row_is_alone_in_its_group():
+    rows = Rows(sparse.csr_array(np.eye(2)), np.ones(2), np.arange(2))
+    assert interior(rows, np.full(2, 0.5), np.ones(2), 5.0) is None
+
+
 def test_without_a_backend_for_it_passes_do_without(monkeypatch):
     monkeypatch.setattr(module, "first_installed", lambda kind: None)
     assert run(SoftMargin(0.01), tall(), 1e-3).reached

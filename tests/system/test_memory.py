@@ -34,10 +34,13 @@ def test_arrays_find_the_memory_that_others_left():
     assert int(found.stdout) <= PAGES // 20
 
 
-@pytest.mark.parametrize(("left", "asked"), [(4 * memory.BLOCK + 1, 1), (4 * memory.BLOCK, 0)])
-def test_no_block_is_asked_for_where_memory_is_short(left, asked, monkeypatch):
-    seen = []
-    monkeypatch.setattr(memory, "room", lambda: left)
-    monkeypatch.setattr(memory.np, "empty", lambda *place: seen.append(place))
+def test_a_block_that_there_is_no_memory_for_ends_no_run(monkeypatch):
+    asked = []
+
+    def empty(*place):
+        asked.append(place)
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(memory.np, "empty", empty)
     memory.keep_freed.__wrapped__()
-    assert len(seen) == asked
+    assert asked == [(memory.BLOCK, memory.np.uint8)]

@@ -128,7 +128,9 @@ def checked_inputs(X: ArrayLike | Any) -> sparse.csr_array:
         X = sparse.csr_array(X, dtype=float)
     except (TypeError, ValueError) as error:
         raise BadInput(f"The inputs are not a numeric matrix ({error}); give an (n, p) array.") from None
-    X.sum_duplicates()
+    if not X.has_canonical_format:
+        X = X.copy()  # SciPy puts entries in order where they stand, and X may share them with the user's matrix
+        X.sum_duplicates()
     if 0 in X.shape:
         raise BadInput(f"The inputs are empty, shape {X.shape}; give at least one sample and one feature.")
     checked_entries(X, "of sample {}".format)

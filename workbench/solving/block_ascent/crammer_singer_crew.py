@@ -46,7 +46,9 @@ def saving(listing: Listing, visits: int, count: int, group: int, meeting: float
 
 def lanes_for(listing: Listing, visits: int, threads: int) -> int:
     """One lane a thread, or one, for so many visits of a sweep."""
-    worth = listing.inputs >= threads and saving(listing, visits, threads, GROUP, USUAL) > SAVED
+    worth = (
+        min(listing.inputs, len(listing.indices)) >= threads and saving(listing, visits, threads, GROUP, USUAL) > SAVED
+    )
     return threads if worth else 1
 
 

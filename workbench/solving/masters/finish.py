@@ -149,12 +149,14 @@ class Finish:
 def interior(rows: Rows, weights: Floats, prices: Floats, curvature: float) -> Floats | None:
     """β (rows,), the best weights on all rows of groups that have several, by a backend and the active set.
 
-    None if these have no greater dual than `weights`.
+    None if these have no greater dual than `weights`, or if no group has several.
     Rows that are alone in their group keep their weight. With f = Σ β_r a_r over these, and R the others, the dual
     ⟨o, β⟩ − ‖Rᵀβ + f‖²/2μ has the offsets o_r − ⟨a_r, f⟩/μ, so that the others are a program of their own.
     """
     backend, beside = first_installed("gram"), among_others(rows.groups)
     assert backend is not None  # as `worth` saw
+    if not beside.any():
+        return None
     shared = rows.take(np.flatnonzero(beside))
     held, groups = np.unique(shared.groups, return_inverse=True)
     fixed = rows.slopes.T @ np.where(beside, 0.0, weights)
