@@ -125,16 +125,16 @@ def checked_inputs(X: ArrayLike | Any) -> sparse.csr_array:
         if X.ndim != 2:
             raise BadInput(f"The inputs have shape {X.shape}; give an (n, p) array, one row a sample.")
     try:
-        X = sparse.csr_array(X, dtype=float)
+        found: sparse.csr_array = sparse.csr_array(X, dtype=float)
     except (TypeError, ValueError) as error:
         raise BadInput(f"The inputs are not a numeric matrix ({error}); give an (n, p) array.") from None
-    if not X.has_canonical_format:
-        X = X.copy()  # SciPy puts entries in order where they stand, and X may share them with the user's matrix
-        X.sum_duplicates()
-    if 0 in X.shape:
-        raise BadInput(f"The inputs are empty, shape {X.shape}; give at least one sample and one feature.")
-    checked_entries(X, "of sample {}".format)
-    return X
+    if not found.has_canonical_format:
+        found = found.copy()  # SciPy puts entries in order where they stand, which may be in the user's own arrays
+        found.sum_duplicates()
+    if 0 in found.shape:
+        raise BadInput(f"The inputs are empty, shape {found.shape}; give at least one sample and one feature.")
+    checked_entries(found, "of sample {}".format)
+    return found
 
 
 def size_of(matrix: sparse.csr_array) -> tuple[int, int]:
