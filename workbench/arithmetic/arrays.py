@@ -131,7 +131,7 @@ def checked_inputs(X: ArrayLike | Any) -> sparse.csr_array:
     if not found.has_canonical_format:
         found = found.copy()  # SciPy puts entries in order where they stand, which may be in the user's own arrays
         found.sum_duplicates()
-    if 0 in found.shape:
+    if 0 in size_of(found):
         raise BadInput(f"The inputs are empty, shape {found.shape}; give at least one sample and one feature.")
     checked_entries(found, "of sample {}".format)
     return found
