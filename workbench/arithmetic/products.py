@@ -82,7 +82,7 @@ def summed_squares(indptr, values, squares):
     for i in range(len(squares)):
         a = b = c = d = 0.0
         row = values[indptr[i] : indptr[i + 1]]
-        whole = len(row) // 4 * 4
+        whole = len(row) - len(row) % 4
         for j in range(0, whole, 4):
             a += row[j] * row[j]
             b += row[j + 1] * row[j + 1]
