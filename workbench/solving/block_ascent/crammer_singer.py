@@ -177,8 +177,9 @@ class CrammerSinger:
         """
         beta, W = self.state[:2]
         if self.at is W:
-            self.at = lined(*W.shape)
-            self.beside(len(self.lanes), lambda k: (loops.copied, (self.at,), (W,)))
+            best = lined(*W.shape)
+            self.beside(len(self.lanes), lambda k: (loops.copied, (best,), (W,)))
+            self.at = best
         if self.crew == 0 or self.passes % AGAIN == 0:
             self.crew = self.manned()
         end = max(SHARE * self.total, NEAR * self.wanted * self.known)
