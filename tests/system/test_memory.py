@@ -6,6 +6,7 @@ import platform
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from workbench.system import memory
@@ -41,6 +42,6 @@ def test_a_block_that_there_is_no_memory_for_ends_no_run(monkeypatch):
         asked.append(place)
         raise MemoryError("no room")
 
-    monkeypatch.setattr(memory.np, "empty", empty)
+    monkeypatch.setattr(np, "empty", empty)
     memory.keep_freed.__wrapped__()
-    assert asked == [(memory.BLOCK, memory.np.uint8)]
+    assert asked == [(memory.BLOCK, np.uint8)]

@@ -14,8 +14,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 
-import numpy as np
-
 from workbench.errors import BadInput, OutOfMemory
 
 try:
@@ -107,6 +105,8 @@ def keep_freed() -> None:
     far, a block of 32 MiB at most (mallopt(3), M_MMAP_THRESHOLD). So one such block, which nobody touches, is freed.
     Elsewhere, and where memory is short, nothing changes.
     """
+    import numpy as np  # takes long, and --help does without
+
     with suppress(MemoryError):  # no run needs this
         np.empty(BLOCK, np.uint8)
 
