@@ -200,8 +200,7 @@ def test_where_threads_share_scores_alone_they_change_no_bit(n, monkeypatch):
 
 @needs_numba
 @pytest.mark.parametrize("threads", [1, 3])
-def test_a_thread_that_is_slow_takes_fewer_runs_of_the_scores(threads):
-    """Each run is taken once, whoever takes it."""
+def test_each_run_is_claimed_once_whoever_claims_it(threads):
     _, blocks = ascent_of(labels(60, k=3, p=8), 0.1, compiled=True, threads=threads)
     taken, claim = [[] for _ in range(threads)], machine.claim()
 

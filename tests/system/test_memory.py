@@ -30,7 +30,7 @@ print(given)
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only the malloc of glibc keeps memory so")
 def test_arrays_find_the_memory_that_others_left():
-    """In a process of its own, in the third round; without `keep_freed` every fourth page is new."""
+    """In a process of its own, in the third round; without `keep_freed` many of the pages are new."""
     found = subprocess.run([sys.executable, "-c", ROUNDS], capture_output=True, text=True, check=True)
     assert int(found.stdout) <= PAGES // 20
 

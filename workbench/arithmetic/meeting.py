@@ -106,7 +106,10 @@ def exchange(gate: Ints, place: int, count: int, number: int) -> int:
 
 
 def claim(gate: Ints) -> int:
-    """How often threads have called this on the gate before; each thread is told another number."""
+    """How often threads have called this on the gate before; each thread is told another number.
+
+    The number stands where `meet` counts, so a gate serves one of the two.
+    """
     return added(gate, ARRIVED, 1)
 
 
