@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from workbench.arithmetic.compiled import available
 from workbench.arithmetic.rationals import ratios
 from workbench.contracts import Cuts
 from workbench.objectives import sweeps
-from workbench.objectives.sweeps import Sweeps, unfit
+from workbench.objectives.oracles import Decoding, MarginRescaling, SlackRescaling
+from workbench.objectives.sweeps import Sweeps, concurrent, unfit
+from workbench.proofs import bounds as bounds_module
 from workbench.proofs.any_bounds import bounds_for
 from workbench.solving.block_ascent import crammer_singer_crew
 from workbench.solving.shards import threaded
@@ -205,3 +208,59 @@ def test_the_command_takes_threads(tmp_path):
     result = CliRunner().invoke(cli, [*words, "2"])
     assert result.exit_code == 0, result.output
     assert "2 threads" in result.output
+
+
+@pytest.mark.parametrize("name", ["synthetic-chain", "grid", "tracking", "tree"])
+def test_cuts_are_written_down_in_threads_to_the_same_bits(name, monkeypatch):
+    """Several at a time, and the same number for any number of threads."""
+    monkeypatch.setattr(bounds_module, "RUN", 3)
+    found = []
+    for count in (1, 2, 3):
+        bounds, rng = bounds_of(name), np.random.default_rng(3)
+        assert bounds.concurrent
+        with bounds.sweeping(count):
+            row = []
+            for _ in range(5):
+                theta = bounds.regularizer.feasible(rng.normal(size=bounds.oracle.dim))
+                slopes, offsets = bounds.rows(bounds.samples, bounds.highest(theta, bounds.samples))
+                row += [bounds.upper(theta), slopes.toarray().tobytes(), offsets.tobytes()]
+        found.append(row)
+    assert found[0] == found[1] == found[2]
+    whole, witnesses = bounds_of(name), bounds.oracle.argmax(theta, bounds.samples)
+    slopes, offsets = whole.oracle.rows(whole.samples, witnesses)
+    assert found[0][-2:] == [slopes.toarray().tobytes(), offsets.tobytes()]
+
+
+def test_functions_of_a_users_own_are_asked_in_one_thread():
+    """A class derived from ours may write to what its functions share, and so may functions of one object."""
+
+    class Own(wb.Chain):
+        pass
+
+    chains = [each([np.eye(2)] * 3, ["ab"] * 3) for each in (wb.Chain, Own, wb.Chain)]
+    chains[2].features = chains[2].features
+    oracles = [MarginRescaling(each) for each in chains]
+    assert [concurrent(oracle, oracle.problem) for oracle in oracles] == [True, False, False]
+    assert concurrent(SlackRescaling(chains[0]), chains[0])
+    assert not concurrent(Decoding(chains[0]), chains[0])
+    assert not concurrent(object(), chains[0])
+    completed = SimpleNamespace(problem=chains[1])
+    assert not concurrent(completed, chains[0])
+
+
+def test_the_first_sweep_learns_how_long_one_takes(monkeypatch):
+    """From a few samples, and the others are shared already."""
+    monkeypatch.setattr(sweeps, "EVEN", 1e-9)
+    bounds = bounds_for(wb.SoftMargin(lam=0.05), wb.load_problem("synthetic-chain")(n=200))
+    beside, runs = Sweeps(bounds.oracle, 2), []
+    answer = beside.answer
+
+    def counted(theta, kernel, samples, found):
+        runs.append(len(samples))
+        answer(theta, kernel, samples, found)
+
+    monkeypatch.setattr(beside, "answer", counted)
+    theta = np.random.default_rng(3).normal(size=bounds.oracle.dim)
+    assert (beside.argmax(theta, bounds.samples) == bounds.oracle.argmax(theta, bounds.samples)).all()
+    assert sorted(runs) == [sweeps.TIMED, 68, 68]
+    beside.end()

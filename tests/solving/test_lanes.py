@@ -12,6 +12,7 @@ import workbench as wb
 from workbench.arithmetic import compiled as machine
 from workbench.contracts import Cuts
 from workbench.proofs.any_bounds import bounds_for
+from workbench.solving.block_ascent import lane_loops
 from workbench.solving.block_ascent import lanes as lanes
 from workbench.solving.block_ascent.lanes import Lanes, misfit
 from workbench.system.journal import Journal
@@ -165,6 +166,51 @@ def test_hard_margins_take_threads(monkeypatch):
     alone, beside = (wb.solve(wb.HardMargin(), problem, gap=1e-4, master="dual-block", threads=k) for k in (1, 2))
     assert alone.status == beside.status == "optimal"
     assert max(alone.lower, beside.lower) <= min(alone.upper, beside.upper)
+
+
+@pytest.mark.parametrize("asking", [True, False])
+def test_rounds_take_equally_long(pool, asking):
+    """But for the visit on which one ends; where the oracle is asked, all visits count alike."""
+    problem = wb.load_problem("synthetic-chain")(n=150, labels=4, length=9)
+    _, ascent = passes(problem, pool, many=3)
+    for lane in ascent.lanes:
+        state, rounds = lane.state.pool, len(lane.ends) - 1
+        work, ends = np.full(len(problem.truth), -1), np.full(rounds + 1, -1)
+        lane_loops.weighed(state, asking, work)
+        for i in lane.samples:
+            r = state.member[i, : state.count[i]]
+            entries = lane_loops.VISIT + lane_loops.CUT * len(r) + int((state.last[r] - state.first[r]).sum())
+            assert work[i] == (1 if asking else entries if len(r) > 1 else 0)
+        lane_loops.dealt(lane.samples, work, ends)
+        assert ends[0] == 0
+        assert ends[-1] == len(lane.samples)
+        done, share = np.append(0, np.cumsum(work[lane.samples])), work[lane.samples].sum() / rounds
+        assert (np.abs(done[ends] - share * np.arange(rounds + 1)) <= work.max()).all()
+        assert (np.diff(ends) >= 0).all()
+
+
+def test_samples_of_one_cut_are_dealt_to_one_round():
+    """No visit takes any time then."""
+    ends = np.full(4, -1)
+    lane_loops.dealt(np.arange(6), np.zeros(6, int), ends)
+    assert ends.tolist() == [0, 1, 1, 6]
+
+
+def test_a_repacked_pool_takes_the_memory_of_the_one_before(pool):
+    """And the passes are the same as in new memory, to the last bit."""
+    thetas, places = [], {True: set(), False: set()}
+    for spare in (True, False):
+        _, ascent = ascent_of(words(60), pool)
+        kept = []
+        for _ in range(40):
+            for lane in ascent.lanes:
+                places[spare].add(lane.state.pool.product.ctypes.data)
+                kept.append(lane.state.pool)  # so that no address comes twice unless the memory is the same
+                lane.state.spare = lane.state.spare if spare else None
+            ascent.advance()
+        thetas.append(ascent.theta.tobytes())
+    assert thetas[0] == thetas[1]
+    assert len(places[True]) < len(places[False])
 
 
 def test_where_one_thread_is_as_fast():

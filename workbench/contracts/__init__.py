@@ -85,6 +85,7 @@ from workbench.contracts.problems import (
 )
 from workbench.contracts.proving import (
     BoundedFeatures,
+    Concurrent,
     Conditional,
     Exact,
     ExactLoss,
@@ -126,6 +127,7 @@ __all__ = [
     "Compact",
     "CompactHinge",
     "Completing",
+    "Concurrent",
     "Conditional",
     "Conditioned",
     "Costed",

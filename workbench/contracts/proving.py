@@ -55,6 +55,17 @@ class Conditional(Protocol):
 
 
 @runtime_checkable
+class Concurrent(Protocol):
+    """An oracle or a problem whose cuts several threads may write down at a time, each those of its own samples.
+
+    concurrent : whether `rows`, `features` and `loss` write to nothing but what they return; what a class says holds
+        for no class derived from it, since that may have functions of its own
+    """
+
+    concurrent: bool
+
+
+@runtime_checkable
 class Placing(Protocol):
     """A problem that tells outputs of a sample from those of others, without exact arithmetic and without a list."""
 

@@ -56,6 +56,7 @@ class MarginRescaling:
 
     problem: Any
     cone: bool = field(default=False, kw_only=True)
+    concurrent: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not self.cone:
@@ -210,6 +211,8 @@ class HiddenMargin(MarginRescaling):
 class SlackRescaling(MarginRescaling):
     """The slack-rescaled hinge; needs the problem's `slack_argmax`."""
 
+    concurrent: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.problem, SlackArgmax):
@@ -264,6 +267,7 @@ class UnitMargin(MarginRescaling):
 
     least_loss: ClassVar[float] = 1.0
     free_outputs: ClassVar[bool] = False
+    concurrent: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.problem, RunnerUp):

@@ -20,10 +20,12 @@ from typing import Any
 import numpy as np
 
 from workbench.arithmetic.compiled import available, compiled_function, compiled_kernel
-from workbench.contracts import Floats, Ints, Kernel, Listed, Listing, Oracle
+from workbench.contracts import Asking, Floats, Ints, Kernel, Listed, Listing, Oracle, Problem
 
 EVEN = 1e-3  # seconds: handing a share of a sweep to a thread takes some 0.1 ms
+TIMED = 64  # samples of which the first sweep learns how long it takes
 WORK = 2_000_000  # entries of the inputs times labels, from which products of matrices are shared
+WRITERS = {"rows", "features", "loss"}  # of which an object may have its own
 
 
 class Sweeps:
@@ -47,6 +49,8 @@ class Sweeps:
         """Witnesses (m, width)."""
         if self.listing is not None:
             return np.concatenate(self.spread(lambda some: self.oracle.argmax(theta, some), samples))
+        if not self.seconds and len(samples) > TIMED:
+            return np.concatenate([self.argmax(theta, some) for some in (samples[:TIMED], samples[TIMED:])])
         began, found = time.perf_counter(), np.empty((len(samples), self.width), np.int64)
         theta, samples = np.array(theta, float), np.array(samples, np.int64)  # compiled code wants contiguous ones
         count = self.threads if self.seconds * len(samples) >= EVEN else 1
@@ -94,6 +98,15 @@ def unfit(oracle: Oracle, listing: Listing | None) -> str:
     if not oracle.kernel().data:
         return "one thread, because the oracle is no compiled code; --parallel local:N takes processes"
     return ""
+
+
+def concurrent(oracle: Oracle, problem: Problem) -> bool:
+    """Whether several threads may write down cuts at a time: the classes of oracle and problem themselves say so."""
+    asked = oracle.problem if isinstance(oracle, Asking) else problem
+    return all(
+        vars(type(each)).get("concurrent", False) and not WRITERS.intersection(getattr(each, "__dict__", ()))
+        for each in (oracle, asked)
+    )
 
 
 def listing_of(oracle: Oracle) -> Listing | None:

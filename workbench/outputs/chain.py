@@ -92,6 +92,7 @@ class Chain(Featured, Sourced):
 
     name = "chain"
     oracle_kind = "exact"
+    concurrent = True
 
     def __init__(
         self,

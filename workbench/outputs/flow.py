@@ -64,6 +64,7 @@ class Flow(Parts):
 
     name = "flow"
     oracle_kind = "exact"
+    concurrent = True
     free_outputs = False  # detections and links fix entries and exits, and each wrong one costs
     no_marginals = "summing over sets of disjoint paths is #P-hard"
 

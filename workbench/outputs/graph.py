@@ -50,6 +50,7 @@ class Graph(Pairwise):
     """
 
     name = "graph"
+    concurrent = True
     no_marginals = "summing over the labellings of a graph with circles is #P-hard"
 
     @staticmethod
@@ -208,6 +209,7 @@ class Graph(Pairwise):
 class ExpandedGraph(Graph):
     """A `Graph` of more than two labels with α-expansion for its oracle."""
 
+    concurrent = True
     oracle_kind = "under"
     runner_up: ClassVar[None] = None  # no search here is exact
 
@@ -259,6 +261,7 @@ class ExpandedGraph(Graph):
 class EnclosedGraph(ExpandedGraph):
     """A `Graph` of more than two labels whose labellings come with a proven bound on what they miss."""
 
+    concurrent = True
     oracle_kind = "exact"  # up to `missed`, which enters the upper bounds
 
     def answer(self, unary: Floats, pairs: Floats, i: int) -> Ints:

@@ -77,6 +77,7 @@ class Matching(Parts):
 
     name = "matching"
     oracle_kind = "exact"
+    concurrent = True
     free_outputs = False  # an output that is not the truth has an error, and errors cost
     no_marginals = "summing over all matchings is #P-hard"
 

@@ -33,6 +33,7 @@ class Tree(Pairwise):
     """
 
     name = "tree"
+    concurrent = True
 
     @staticmethod
     def table_of(k: int) -> Ints:

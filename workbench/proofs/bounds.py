@@ -41,11 +41,12 @@ from workbench.contracts import (
     Terms,
 )
 from workbench.errors import BadInput, Contradiction
-from workbench.objectives.sweeps import Sweeps, listing_of
+from workbench.objectives.sweeps import Sweeps, concurrent, listing_of
 from workbench.proofs.listed import Tables, tables_of
 from workbench.proofs.tree import Tree
 
 BALANCING = 4  # rounds of `Bounds.balanced`
+RUN = 2000  # samples whose cuts are written down at a time: arrays that fit a processor's memory, at most
 SEEN = 200  # samples whose cuts at the start tell the entries of a row
 
 T = TypeVar("T")
@@ -266,6 +267,11 @@ class Bounds(Both):
             return Interval(np.concatenate([each.lo for each in parts]), np.concatenate([each.hi for each in parts]))
         return enclosed(self.samples, witnesses, errors, rows)
 
+    @cached_property
+    def concurrent(self) -> bool:
+        """Whether several threads may write down cuts at a time."""
+        return concurrent(self.oracle, self.problem)
+
     @property
     def beside(self) -> Sweeps | None:
         """The threads that share more than the oracle's sweeps: those of labels, whose cuts are made by NumPy."""
@@ -273,8 +279,16 @@ class Bounds(Both):
         return sweeps if sweeps and sweeps.listing is not None and sweeps.threads > 1 else None
 
     def spread(self, function: Callable[..., T], *arrays: Ints | Floats) -> list[T]:
-        """`function` of these arrays, or of runs of them in the threads of `beside`, in order."""
-        return self.beside.spread(function, *arrays) if self.beside else [function(*arrays)]
+        """`function` of these arrays, or of runs of them in threads, in order.
+
+        Runs of samples whose cuts threads may write down are RUN samples long, whatever the number of threads.
+        """
+        count = -(-len(arrays[0]) // RUN) if self.concurrent else 1
+        if count < 2:
+            return self.beside.spread(function, *arrays) if self.beside else [function(*arrays)]
+        runs = list(zip(*(np.array_split(each, count) for each in arrays), strict=True))
+        each = self.sweeps.pool.map if self.sweeps else map
+        return list(each(lambda run: function(*run), runs))
 
     def rows(self, samples: Ints, witnesses: Ints) -> tuple[sparse.csr_array, Floats]:
         """`Oracle.rows`, in threads where that saves time."""

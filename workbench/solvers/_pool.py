@@ -110,6 +110,16 @@ def empty_pool(n: int, width: int, slots: int, cuts: int, entries: int, products
     )
 
 
+def emptied(pool: Pool, slots: int, cuts: int, entries: int, products: int) -> Pool | None:
+    """This pool without its cuts if it has that much room: its memory is at hand, and new memory takes long to come."""
+    roomy = pool.member.shape[1] >= slots and len(pool.row) >= cuts
+    if not (roomy and len(pool.index) >= entries and len(pool.product) >= products):
+        return None
+    for each in (pool.used, pool.count, pool.weight, pool.before, pool.step, pool.trial):
+        each[:] = 0
+    return pool
+
+
 def desk(dim: int, width: int, most: int, slots: int, ratio: Floats, parts: int) -> Desk:
     return Desk(
         dense=np.zeros(dim),

@@ -65,6 +65,7 @@ class State:
     base : what θ has besides −Σ_r β_r a_r/μ: the cuts of other machines (solving/shards.py)
     piece : visits of a pass or a cached sweep between two looks at the clock
     moments : of the last pass and its cached sweeps, whose θ point.total adds up
+    spare : the pool before it was repacked, for the next one to take its place
     """
 
     curvature: float
@@ -79,6 +80,7 @@ class State:
     base: Floats | float = 0.0
     piece: int = 0
     moments: float = 0.0
+    spare: Pool | None = None
 
 
 class Loops(NamedTuple):
@@ -366,7 +368,7 @@ def moved(tools: Loops, state: State, patience: int, same: bool = True) -> None:
         if tools.repack(tools.slope_into, tools.insert, tools.moved_in, tools.data, patience, *place):
             break
         factor *= 2
-    state.pool = new
+    state.pool, state.spare = new, old
     state.point.theta[:] += state.base
     state.point.step[:] = 0.0
     remember(state)
@@ -386,10 +388,14 @@ def roomier(state: State, factor: int) -> Pool:
     slots = factor * int(old.count.max()) + news
     cuts, entries, products = (factor * int(used) + n for used in old.used)
     entries, products = entries + (factor + news) * 2 * state.most, products + news * slots
-    desk = _pool.desk(len(state.point.theta), old.witness.shape[1], state.most, slots, state.desk.ratio, news - 1)
+    spare, state.spare = state.spare, None
+    width, room = old.witness.shape[1], (slots, cuts + news, entries, products)
+    pool = (spare and _pool.emptied(spare, *room)) or _pool.empty_pool(n, width, *room)
+    slots = pool.member.shape[1]
+    desk = _pool.desk(len(state.point.theta), width, state.most, slots, state.desk.ratio, news - 1)
     desk.met[:] = state.desk.met
     state.desk = desk
-    return _pool.empty_pool(n, old.witness.shape[1], slots, cuts + news, entries, products)
+    return pool
 
 
 def prepared(kernel: Kernel, prices: Floats, state: State, compiled: bool) -> Loops:

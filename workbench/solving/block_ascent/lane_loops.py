@@ -14,7 +14,32 @@ from workbench.solvers._dual_block import LEAST, LONGEST, MOMENTS
 # point.total adds up.
 SWEEP, ROUND, VISITS, BEGUN, RISE, TOTAL, MET, NEXT, MOMENT = range(9)
 APART = 24  # numbers that hold a lane's mark: three lines of the cache, so that no two lanes write to one line
+VISIT, CUT = 60, 30  # entries of cuts that a visit takes as long as, besides those of its cuts; and each of its cuts
 EVEN = 0.2  # of what the lanes' rises add up to; a round that raises D by less is taken in part
+
+
+def weighed(pool, asking, work):
+    """How long a visit of each sample takes, in entries of θ: that of its cached cuts; 1 a sample if `asking`."""
+    for i in range(len(work)):
+        work[i] = 1 if asking else 0
+        if not asking and pool.count[i] > 1:
+            work[i] = VISIT + CUT * pool.count[i]
+            for a in range(pool.count[i]):
+                r = pool.member[i, a]
+                work[i] += pool.last[r] - pool.first[r]
+
+
+def dealt(order, work, ends):
+    """ends (rounds + 1,): where rounds end that take equally long; they begin where the one before ends."""
+    total, done, number, rounds = 0, 0, 1, len(ends) - 1
+    for visit in range(len(order)):
+        total += work[order[visit]]
+    for visit in range(len(order)):
+        done += work[order[visit]]
+        while number < rounds and done * rounds >= total * number:
+            ends[number] = visit + 1
+            number += 1
+    ends[0], ends[rounds] = 0, len(order)
 
 
 def joined(arrived, own, moved):
@@ -138,20 +163,21 @@ def stepped(proposed, meet, gate, k, prices, curvature, pool, point, desk, table
 
 
 def cross(
-    argmax_into, slope_into, parts_into, insert, place_of, asked, sweep, proposed, meet, joined, portion, stepped, data,
-    k, orders, rounds, most, worth, steps, settled, prices, curvature, pool, desk, extras, point, table, own, moved,
-    told, sums, mark, gate,
+    argmax_into, slope_into, parts_into, insert, place_of, asked, sweep, proposed, meet, weighed, dealt, joined,
+    portion, stepped, data, k, orders, ends, most, worth, steps, settled, prices, curvature, pool, desk, extras, point,
+    table, own, moved, told, sums, work, mark, gate,
 ):  # fmt: skip
     """A pass in orders[0], then cached sweeps in the others while D rises as fast as in all of this turn; 1 if done.
 
     0 says that a lane's pool has no room for the next cut, 2 that `most` rounds are made, −1 that a lane has left.
     mark (APART,) of this lane tells where to go on, by the names at the top of this file.
+    ends (rounds + 1,): see `dealt`;  work (n,): see `weighed`
     table (2, N, p): the θ at which lanes arrive, one half a round;  own, moved (p,): the common θ, and its move
     told (2, N, 2): a lane's rise of D in its round, and whether its pool is full;  sums (N, 9): see `stepped`
     """
     used, count, member, weight = pool.used, pool.count, pool.member, pool.weight
     before, trial, met = pool.before, pool.trial, desk.met
-    lanes, length, left = table.shape[1], orders.shape[1], most
+    lanes, rounds, left = table.shape[1], len(ends) - 1, most
     first, beyond = len(own) * k // lanes, len(own) * (k + 1) // lanes
     total = point.total[first:beyond]
     while int(mark[SWEEP]) < len(orders):
@@ -162,10 +188,13 @@ def cross(
             for r in range(used[0]):
                 before[r] = weight[r]
             point.before[first:beyond] = own[first:beyond]
+            if number <= 1:
+                weighed(pool, asking, work)
+            dealt(orders[number], work, ends)
             if asking:
                 met[1], met[2], mark[TOTAL], mark[MOMENT] = 0.0, -np.inf, 0.0, 0.0
                 total[:] = 0.0
-        start, stop = length * int(mark[ROUND]) // rounds + int(mark[VISITS]), length * (int(mark[ROUND]) + 1) // rounds
+        start, stop = ends[int(mark[ROUND])] + int(mark[VISITS]), ends[int(mark[ROUND]) + 1]
         order, known, mine = orders[number, start:stop], used[0], table[half, k]
         for j in range(len(own)):
             mine[j] = own[j]

@@ -1,8 +1,9 @@
 """Passes of dual-block in threads: N lanes of samples side by side, which meet many times a sweep.
 
 Every lane has its own samples, every N-th one, and its own pool of cuts (_pool.py). In a **round** each lane visits the
-next few of its samples, as `dual_block` does, from the θ that all lanes share. The visits of lane k raise D alone by
-ρ_k and move θ by m_k. As all lanes start at the same β, and D is quadratic, the share c of all changes raises D by
+next few of its samples, as `dual_block` does, from the θ that all lanes share. Rounds of cached sweeps have as many
+entries of cuts in one lane as in another, so none waits for long. The visits of lane k raise D alone by ρ_k and move θ
+by m_k. As all lanes start at the same β, and D is quadratic, the share c of all changes raises D by
 
     c G − c² Q/2,      G = Σ_k (ρ_k + μ/2 ‖m_k‖²),      Q = μ ‖Σ_k m_k‖²
 
@@ -22,7 +23,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -50,6 +51,9 @@ ROUNDS = 64  # of a sweep, at most
 FEW = 4  # visits of a lane in a round, at least
 MANY = 2000  # samples from which threads save time
 PIECE = 4  # rounds after which a run with a time limit looks at its clock at first
+ALL = 10**6  # rounds: more than a pass and its cached sweeps have
+
+T = TypeVar("T")
 
 
 def misfit(samples: int, dim: int) -> str:
@@ -60,7 +64,10 @@ def misfit(samples: int, dim: int) -> str:
 
 
 class Lane(NamedTuple):
-    """The samples of a lane, their prices (n,), its run of dual-block, and where its thread stands (lane_loops.py)."""
+    """The samples of a lane, their prices (n,), its run of dual-block, and where its thread stands (lane_loops.py).
+
+    ends : (rounds + 1,) where rounds of a sweep begin and end;  work : (n,) how long visits take
+    """
 
     samples: Ints
     prices: Floats
@@ -68,6 +75,8 @@ class Lane(NamedTuple):
     tools: Loops
     own: Floats
     moved: Floats
+    ends: Ints
+    work: Ints
     mark: Floats
 
 
@@ -85,30 +94,31 @@ class Lanes:
         self.method, self.pool, self.piece = BRISK, pool, PIECE
         self.prices, self.samples, self.curvature = prices, np.flatnonzero(prices), curvature
         count = min(threads, len(self.samples))
-        self.lanes = [self.lane(oracle, truth, self.samples[k::count].copy()) for k in range(count)]
+        rounds = int(np.clip(len(self.samples) // (FEW * count), 1, ROUNDS))
+        self.lanes = [self.lane(oracle, truth, self.samples[k::count].copy(), rounds, k) for k in range(count)]
         self.point = Point(*np.zeros((5, oracle.dim)))
         self.table, self.told = np.zeros((2, count, oracle.dim)), np.zeros((2, count, 2))
         self.sums, kernel = np.zeros((count, 9)), oracle.kernel(arranged=True)
         self.place = slice(None) if kernel.place is None else kernel.place
-        self.rounds = int(np.clip(len(self.samples) // (FEW * count), 1, ROUNDS))
         self.loops, self.cross = self.compiled()
-        self.rng, self.passes, self.gap, self.risk, self.peak = np.random.default_rng(1), 0, np.inf, np.inf, np.inf
+        self.passes, self.gap, self.risk, self.peak = 0, np.inf, np.inf, np.inf
 
-    def lane(self, oracle: Oracle, truth: Ints, samples: Ints) -> Lane:
+    def lane(self, oracle: Oracle, truth: Ints, samples: Ints, rounds: int, seed: int) -> Lane:
         """The lane of these samples, all weight on their truths."""
         prices, kernel = np.zeros(len(self.prices)), oracle.kernel(arranged=True)
         prices[samples] = self.prices[samples]
-        state = begun(oracle, truth, prices, self.curvature, 0)
+        state = begun(oracle, truth, prices, self.curvature, seed)
         own, moved = np.zeros((2, oracle.dim))
         tools = prepared(kernel, prices, state, True)
-        return Lane(samples, prices, state, tools, own, moved, np.zeros(lane_loops.APART))
+        ends, work = np.zeros(rounds + 1, np.int64), np.zeros(len(prices), np.int64)
+        return Lane(samples, prices, state, tools, own, moved, ends, work, np.zeros(lane_loops.APART))
 
     def advance(self, late: Late = never) -> None:
         """A pass over the oracle, and cached sweeps while D rises as fast as since the pass began."""
         if self.passes and self.passes % self.method.period == 0:
             self.repack(self.method.patience)
-        sweeps, piece = range(self.method.sweeps + 1), self.piece if late is not never else self.rounds * 100
-        orders = [np.array([self.rng.permutation(each.samples) for _ in sweeps]) for each in self.lanes]
+        sweeps, piece = self.method.sweeps + 1, self.piece if late is not never else ALL
+        orders = self.each(lambda lane: lane.state.rng.permuted(np.tile(lane.samples, (sweeps, 1)), axis=1))
         for each in self.lanes:
             each.mark[:] = 0.0
         while True:
@@ -117,8 +127,7 @@ class Lanes:
             if said == DONE or (said != FULL and late()):
                 break
             if said == FULL:
-                for each in self.lanes:
-                    grown(each.state)
+                self.each(lambda lane: grown(lane.state))
             elif time.perf_counter() - began < BRIEF:
                 piece = self.piece = 2 * piece
         whole = all(each.mark[lane_loops.SWEEP] > 0 for each in self.lanes)
@@ -149,16 +158,16 @@ class Lanes:
         self, k: int, orders: Ints, piece: int, meet: Callable[..., int]
     ) -> tuple[Any, ...]:  # arrays and numbers
         """Those of `cross` for lane k, but for the gate."""
-        _, _, state, tools, own, move, mark = self.lanes[k]
+        _, _, state, tools, own, move, ends, work, mark = self.lanes[k]
         kernel, search = (tools.argmax_into, tools.slope_into, tools.parts_into), (tools.insert, tools.place_of)
         own_loops, method = (tools.asked, tools.sweep, tools.proposed, meet, *self.loops), self.method
         constants = method.worth, method.steps, method.settled, self.prices, self.curvature
-        place = state.pool, state.desk, state.extras, self.point, self.table, own, move, self.told, self.sums, mark
-        return *kernel, *search, *own_loops, tools.data, k, orders, self.rounds, piece, *constants, *place
+        place = state.pool, state.desk, state.extras, self.point, self.table, own, move, self.told, self.sums
+        return *kernel, *search, *own_loops, tools.data, k, orders, ends, piece, *constants, *place, work, mark
 
     def repack(self, patience: int) -> None:
         """The pools without idle cuts; θ is computed anew."""
-        list(self.pool.map(lambda each: moved(each.tools, each.state, patience), self.lanes))
+        self.each(lambda lane: moved(lane.tools, lane.state, patience))
         theta = np.sum([each.state.point.theta for each in self.lanes], axis=0)
         for each in self.lanes:
             each.own[:] = theta
@@ -167,10 +176,12 @@ class Lanes:
     def compiled(self) -> tuple[tuple[Callable[..., Any], ...], Callable[..., int]]:  # they return numbers or nothing
         """How moves are joined, taken in part, and gone on with in the plane; and `cross`."""
         (meet, gate, _), build, point = machine.barrier(), machine.compiled_function, self.point
-        _, _, state, tools, own, move, _ = self.lanes[0]
+        _, _, state, tools, own, move, ends, work, _ = self.lanes[0]
         moves, mu, desk = (self.table[0], own, move), self.curvature, state.desk
         place = gate, 0, self.prices, mu, state.pool, point, desk, self.table[0], own, self.sums
         self.loops = (
+            build(lane_loops.weighed, (state.pool, True, work), "none"),
+            build(lane_loops.dealt, (self.samples, work, ends), "none"),
             build(lane_loops.joined, moves),
             build(lane_loops.portion, (*moves, 0.0, mu, desk.met)),
             build(lane_loops.stepped, (tools.proposed, meet, *place), "int64"),
@@ -183,7 +194,7 @@ class Lanes:
         self.prices[self.samples] = np.bincount(samples, weights, len(self.prices))[self.samples]
         theta = np.zeros(len(push))
         theta[self.place] = -push / self.curvature
-        for mine, prices, state, tools, own, _, _ in self.lanes:
+        for mine, prices, state, tools, own, *_ in self.lanes:
             state.pool.weight[:], own[:] = 0.0, theta
             prices[mine] = self.prices[mine]
             for k in np.flatnonzero(np.isin(samples, mine)):
@@ -239,7 +250,16 @@ class Lanes:
             place = tools.data, lane.samples, lane.prices
             return [tools.risk(tools.argmax_into, *place, theta, answer) for theta in at]
 
-        return np.sum(list(self.pool.map(asked, self.lanes)), axis=0)
+        return np.sum(self.each(asked), axis=0)
+
+    def each(self, function: Callable[[Lane], T]) -> list[T]:
+        """What a function says of each lane, in threads."""
+        others = [self.pool.submit(function, lane) for lane in self.lanes[1:]]
+        try:
+            first = function(self.lanes[0])
+        finally:
+            wait(others)
+        return [first, *(other.result() for other in others)]
 
     @property
     def floor(self) -> float:
