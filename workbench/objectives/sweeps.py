@@ -15,7 +15,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Any
+from contextvars import copy_context
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,16 +28,20 @@ TIMED = 64  # samples of which the first sweep learns how long it takes
 WORK = 2_000_000  # entries of the inputs times labels, from which products of matrices are shared
 WRITERS = {"rows", "features", "loss"}  # of which an object may have its own
 
+One = TypeVar("One")
+Other = TypeVar("Other")
+
 
 class Sweeps:
     """The oracle's compiled kernel in `threads` threads; `argmax` answers as `Oracle.argmax` does.
 
     listing : of an oracle of labels, whose own `argmax` and `rows` then answer for each thread's samples
+    most : runs of samples that `spread` makes at most
     """
 
     def __init__(self, oracle: Oracle, threads: int, listing: Listing | None = None):
         self.oracle, self.width, self.threads, self.seconds = oracle, oracle.width, threads, 0.0
-        self.listing, self.pool = listing, ThreadPoolExecutor(threads)
+        self.listing, self.pool, self.most = listing, ThreadPoolExecutor(threads), threads
         self.kernels: list[Kernel] = []
         if listing is not None:
             return
@@ -64,7 +69,7 @@ class Sweeps:
 
     def spread(self, function: Callable[..., Any], *arrays: Any) -> list[Any]:
         """`function` of each thread's run of these arrays, in the order of the runs, none of which is empty."""
-        count = max(1, min(self.threads, len(arrays[0])))
+        count = max(1, min(self.most, len(arrays[0])))
         first, *others = zip(*(np.array_split(each, count) for each in arrays), strict=True)
         started = [self.pool.submit(function, *run) for run in others]
         try:
@@ -72,6 +77,17 @@ class Sweeps:
         finally:
             wait(started)
         return [found, *(each.result() for each in started)]
+
+    def together(self, one: Callable[[], One], other: Callable[[], Other]) -> tuple[One, Other]:
+        """What two functions return, which work side by side, each with half of the threads for its `spread`."""
+        self.most = max(1, self.threads // 2)
+        started = self.pool.submit(copy_context().run, other)  # NumPy's error state belongs to the context
+        try:
+            found = one()
+        finally:
+            wait([started])
+            self.most = self.threads
+        return found, started.result()
 
     def answer(self, theta: Floats, kernel: Kernel, samples: Ints, found: Ints) -> None:
         self.ask(kernel.argmax_into, kernel.data, theta, samples, found)

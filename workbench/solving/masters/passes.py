@@ -261,15 +261,13 @@ class Passes:
     def certify(self, clock: Clock, points: Sequence[Floats]) -> None:
         """Both bounds, the upper one at these θ, the lower one at the ascent's weights, and a record of them."""
         began, state = clock.seconds, self.state
-        for point in points:
-            upper = self.bounds.upper(point)
-            if upper < state.upper:
-                state.upper, state.theta = upper, point
-                self.family.least = min(self.family.least, upper)
         samples, witnesses, weights = self.ascent.duals()
         cuts = Cuts.later(self.bounds.oracle.dim, samples, witnesses, self.bounds.rows)
         weights = self.bounds.balanced(cuts, weights)
-        lower = self.bounds.lower(cuts, weights, self.family.least)
+        uppers, lower = self.ends(points, cuts, weights)
+        for upper, point in zip(uppers, points, strict=True):
+            if upper < state.upper:
+                state.upper, state.theta = upper, point
         if lower > state.lower:
             state.lower, self.duals, self.best = lower, (samples, witnesses, weights), cuts
         state.latest = self.ascent.theta
@@ -279,6 +277,21 @@ class Passes:
             self.trusted = max(HOPE * estimate / self.gap, FLOOR) * self.wanted
         seconds = clock.seconds, clock.seconds - began, 0.0
         state.record(state.entry(len(state.history) + 1, self.gap, len(cuts), len(cuts), seconds), self.observe)
+
+    def ends(self, points: Sequence[Floats], cuts: Cuts, weights: Floats) -> tuple[list[float], float]:
+        """Upper bounds at these θ, and the lower bound of these weights, side by side where threads share cuts."""
+        bounds, family = self.bounds, self.family
+
+        def above() -> list[float]:
+            return [bounds.upper(point) for point in points]
+
+        if bounds.beside and bounds.tables and not len(bounds.regularizer.free):  # then no lower bound asks for `least`
+            uppers, lower = bounds.beside.together(above, lambda: bounds.lower(cuts, weights))
+            family.least = min([family.least, *uppers])
+            return uppers, lower
+        uppers = above()
+        family.least = min([family.least, *uppers])
+        return uppers, bounds.lower(cuts, weights, family.least)
 
     @property
     def cuts(self) -> Cuts:
