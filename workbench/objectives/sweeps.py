@@ -14,34 +14,33 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextvars import copy_context
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
 from workbench.arithmetic.compiled import available, compiled_function, compiled_kernel
 from workbench.contracts import Asking, Floats, Ints, Kernel, Listed, Listing, Oracle, Problem
+from workbench.system.threads import Threads
 
 EVEN = 1e-3  # seconds: handing a share of a sweep to a thread takes some 0.1 ms
 TIMED = 64  # samples of which the first sweep learns how long it takes
 WORK = 2_000_000  # entries of the inputs times labels, from which products of matrices are shared
 WRITERS = {"rows", "features", "loss"}  # of which an object may have its own
 
-One = TypeVar("One")
-Other = TypeVar("Other")
+T = TypeVar("T")
 
 
 class Sweeps:
     """The oracle's compiled kernel in `threads` threads; `argmax` answers as `Oracle.argmax` does.
 
     listing : of an oracle of labels, whose own `argmax` and `rows` then answer for each thread's samples
-    most : runs of samples that `spread` makes at most
+    hands : the threads
     """
 
     def __init__(self, oracle: Oracle, threads: int, listing: Listing | None = None):
         self.oracle, self.width, self.threads, self.seconds = oracle, oracle.width, threads, 0.0
-        self.listing, self.pool, self.most = listing, ThreadPoolExecutor(threads), threads
+        self.listing, self.hands = listing, Threads(threads)
         self.kernels: list[Kernel] = []
         if listing is not None:
             return
@@ -60,40 +59,19 @@ class Sweeps:
         theta, samples = np.array(theta, float), np.array(samples, np.int64)  # compiled code wants contiguous ones
         count = self.threads if self.seconds * len(samples) >= EVEN else 1
         parts = list(zip(self.kernels, np.array_split(samples, count), np.array_split(found, count), strict=False))
-        if count == 1:
-            self.answer(theta, *parts[0])
-        else:
-            list(self.pool.map(lambda part: self.answer(theta, *part), parts))
+        self.hands.share([partial(self.answer, theta, *part) for part in parts])
         self.seconds = (time.perf_counter() - began) * count / max(len(samples), 1)  # of a sample, about
         return found
 
-    def spread(self, function: Callable[..., Any], *arrays: Any) -> list[Any]:
-        """`function` of each thread's run of these arrays, in the order of the runs, none of which is empty."""
-        count = max(1, min(self.most, len(arrays[0])))
-        first, *others = zip(*(np.array_split(each, count) for each in arrays), strict=True)
-        started = [self.pool.submit(function, *run) for run in others]
-        try:
-            found = function(*first)
-        finally:
-            wait(started)
-        return [found, *(each.result() for each in started)]
-
-    def together(self, one: Callable[[], One], other: Callable[[], Other]) -> tuple[One, Other]:
-        """What two functions return, which work side by side, each with half of the threads for its `spread`."""
-        self.most = max(1, self.threads // 2)
-        started = self.pool.submit(copy_context().run, other)  # NumPy's error state belongs to the context
-        try:
-            found = one()
-        finally:
-            wait([started])
-            self.most = self.threads
-        return found, started.result()
+    def spread(self, function: Callable[..., T], *arrays: Any) -> list[T]:
+        """`function` of runs of these arrays, in threads, in the order of the runs."""
+        return self.hands.spread(function, *arrays)
 
     def answer(self, theta: Floats, kernel: Kernel, samples: Ints, found: Ints) -> None:
         self.ask(kernel.argmax_into, kernel.data, theta, samples, found)
 
     def end(self) -> None:
-        self.pool.shutdown()
+        self.hands.end()
 
 
 def highest(argmax_into: Any, data: Any, theta: Floats, samples: Ints, found: Ints) -> int:

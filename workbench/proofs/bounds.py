@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -286,9 +286,9 @@ class Bounds(Both):
         count = -(-len(arrays[0]) // RUN) if self.concurrent else 1
         if count < 2:
             return self.beside.spread(function, *arrays) if self.beside else [function(*arrays)]
-        runs = list(zip(*(np.array_split(each, count) for each in arrays), strict=True))
-        each = self.sweeps.pool.map if self.sweeps else map
-        return list(each(lambda run: function(*run), runs))
+        runs = zip(*(np.array_split(each, count) for each in arrays), strict=True)
+        calls = [partial(function, *run) for run in runs]
+        return self.sweeps.hands.share(calls) if self.sweeps else [call() for call in calls]
 
     def rows(self, samples: Ints, witnesses: Ints) -> tuple[sparse.csr_array, Floats]:
         """`Oracle.rows`, in threads where that saves time."""

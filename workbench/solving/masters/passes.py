@@ -286,7 +286,7 @@ class Passes:
             return [bounds.upper(point) for point in points]
 
         if bounds.beside and bounds.tables and not len(bounds.regularizer.free):  # then no lower bound asks for `least`
-            uppers, lower = bounds.beside.together(above, lambda: bounds.lower(cuts, weights))
+            uppers, lower = bounds.beside.hands.together(above, lambda: bounds.lower(cuts, weights))
             family.least = min([family.least, *uppers])
             return uppers, lower
         uppers = above()
@@ -372,7 +372,7 @@ def pass_method(bounds: Bounds, wanted: float = 0.0) -> PassMethod:
     prices, sweeps, listing, samples = bounds.prices.floats(), bounds.sweeps, bounds.listing, bounds.samples
     curvature = bounds.regularizer.curvature
     if listing is not None and listing.plain and not bounds.prices.hard and curvature is not None:
-        side = (sweeps.threads, sweeps.pool) if sweeps else (1, None)
+        side = (sweeps.threads, sweeps.hands.pool) if sweeps else (1, None)
         return CrammerSinger(listing, float(curvature), prices, available(), *side, wanted, bounds.spread)
     shape = bounds.shape
     assert shape is not None  # the route asks for a regularizer with a shape
@@ -388,7 +388,7 @@ def pass_method(bounds: Bounds, wanted: float = 0.0) -> PassMethod:
         return LabelBlocks(listing, shape, prices, bounds.start, slopes, available())
     dim = bounds.oracle.dim
     if sweeps and sweeps.threads > 1 and dim == bounds.problem.n_features and not misfit(len(samples), dim):
-        return Lanes(bounds.oracle, bounds.truth, prices, 2 * float(shape.square[0]), sweeps.threads, sweeps.pool)
+        return Lanes(bounds.oracle, bounds.truth, prices, 2 * float(shape.square[0]), sweeps.threads, sweeps.hands.pool)
     place = shape, prices, bounds.start, slopes, bounds.problem.n_features
     return CachedBlocks(bounds.oracle, bounds.truth, *place)
 
