@@ -148,7 +148,8 @@ class Covering:
 def caches() -> Iterable[Any]:
     """Caches of functions of the package, but for compiled code, whose text no mutant changes."""
     for each in gc.get_objects():
-        owner = each.__module__ if isinstance(each, functools._lru_cache_wrapper) else ""
+        kept = type(each) is functools._lru_cache_wrapper  # isinstance would ask what a dead weak reference stood for
+        owner = each.__module__ if kept else ""
         if owner.startswith("workbench") and owner not in COMPILED:
             yield each
 

@@ -105,7 +105,8 @@ TARGETS = {
     "arithmetic/products": Target(("arithmetic/test_products",), ("MANY", "BLOCK", "COUNTED"), interpreted=True),
     "proofs/listed": Target(("proofs/test_listed_parts", "proofs/test_listed"), ("FULL",)),
     "proofs/bounds": Target(
-        ("proofs/test_bounds", "objectives/test_sweeps"), ("*.balanced", "BALANCING", "*.row_entries", "SEEN")
+        ("proofs/test_bounds", "objectives/test_sweeps", "proofs/test_listed"),
+        ("*.balanced", "BALANCING", "*.row_entries", "SEEN", "RUN"),
     ),
     "objectives/regularizers": Target(
         ("objectives/test_regularizers", "proofs/test_bounds"),

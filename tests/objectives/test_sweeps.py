@@ -15,7 +15,7 @@ from workbench.arithmetic.compiled import available
 from workbench.arithmetic.rationals import ratios
 from workbench.contracts import Cuts
 from workbench.objectives import sweeps
-from workbench.objectives.oracles import Decoding, MarginRescaling, SlackRescaling
+from workbench.objectives.oracles import Decoding, MarginRescaling, SlackRescaling, UnitMargin
 from workbench.objectives.sweeps import Sweeps, concurrent, unfit
 from workbench.proofs import bounds as bounds_module
 from workbench.proofs.any_bounds import bounds_for
@@ -231,6 +231,29 @@ def test_cuts_are_written_down_in_threads_to_the_same_bits(name, monkeypatch):
     assert found[0][-2:] == [slopes.toarray().tobytes(), offsets.tobytes()]
 
 
+def test_runs_of_samples_have_one_length_for_any_number_of_threads(monkeypatch):
+    """As long as RUN at most; of a user's own functions there is one run, of all samples, and in this thread."""
+    monkeypatch.setattr(bounds_module, "RUN", 3)
+    bounds, some = bounds_of("synthetic-chain"), np.arange(7)
+
+    def lengths(*arrays):
+        assert all(len(each) == len(arrays[0]) for each in arrays)
+        return len(arrays[0])
+
+    for size, runs in ((7, [3, 2, 2]), (6, [3, 3]), (4, [2, 2]), (3, [3]), (1, [1]), (0, [0])):
+        assert bounds.spread(lengths, some[:size], some[:size]) == runs
+        with bounds.sweeping(2):
+            assert bounds.spread(lengths, some[:size], some[:size]) == runs
+    with bounds.sweeping(2):
+        asked, share = [], bounds.sweeps.hands.share
+        monkeypatch.setattr(bounds.sweeps.hands, "share", lambda calls: asked.append(len(calls)) or share(calls))
+        bounds.spread(lengths, some)
+        assert asked == [3]
+        bounds.concurrent = False
+        assert bounds.spread(lengths, some) == [7]
+        assert asked == [3]
+
+
 def test_functions_of_a_users_own_are_asked_in_one_thread():
     """A class derived from ours may write to what its functions share, and so may functions of one object."""
 
@@ -242,6 +265,7 @@ def test_functions_of_a_users_own_are_asked_in_one_thread():
     oracles = [MarginRescaling(each) for each in chains]
     assert [concurrent(oracle, oracle.problem) for oracle in oracles] == [True, False, False]
     assert concurrent(SlackRescaling(chains[0]), chains[0])
+    assert concurrent(UnitMargin(chains[0]), chains[0])
     assert not concurrent(Decoding(chains[0]), chains[0])
     assert not concurrent(object(), chains[0])
     completed = SimpleNamespace(problem=chains[1])

@@ -689,3 +689,43 @@ def test_the_shape_follows_the_regularizer():
     assert (bounds.shape.square == 0.25).all()
     bounds.regularizer = SquaredNorm(2.0)
     assert (bounds.shape.square == 1.0).all()
+
+
+def test_answers_of_workers_are_taken_as_they_are():
+    """Those below the maximum make F at r's minimiser, to which gaps are relative, no larger."""
+    bounds, own = (Bounds(wb.SoftMargin(0.5), wb.load_problem("synthetic-chain")(n=5)) for _ in range(2))
+    bounds.open_with(bounds.truth)
+    assert bounds.opening is bounds.truth
+    assert bounds.at_start() < own.at_start()
+
+
+def test_the_truth_is_that_of_the_problem_which_the_oracle_asks():
+    bounds = Bounds(wb.SoftMargin(0.5), wb.load_problem("toy")())
+    bounds.oracle = SimpleNamespace(problem=SimpleNamespace(truth="states and all"))
+    assert bounds.truth == "states and all"
+
+
+def test_threads_end_with_the_block():
+    bounds = Bounds(wb.SoftMargin(0.5), wb.load_problem("synthetic-chain")(n=5))
+    with bounds.sweeping(2):
+        hands = bounds.sweeps.hands
+    assert bounds.sweeps is None
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        hands.share([int, int])
+
+
+def test_a_hard_constraint_is_scaled_by_the_upper_end_of_its_violation():
+    problem = wb.Multiclass([[1.0], [-1.0]], ["a", "b"])
+    bounds = Bounds(HardMargin(), problem)
+    ends = Interval(np.array([0.0, 0.25]), np.array([0.5, 0.25]))
+    assert bounds.feasible_scale(np.ones(2), ends) == HardMargin().feasible_scale(problem, 0.5)
+    assert HardMargin().feasible_scale(problem, 0.5) > HardMargin().feasible_scale(problem, 0.25)
+
+
+def test_weights_are_repaired_before_the_oracle_is_asked():
+    """It would answer for weights that are not admitted, and its cuts miss the highest ones at those that are."""
+    bounds = Bounds(wb.SoftMargin(0.5), wb.load_problem("grid")(n=4))
+    theta = np.random.default_rng(7).normal(size=bounds.oracle.dim)
+    repaired = bounds.regularizer.feasible(theta)
+    assert (repaired != theta).any()
+    assert bounds.upper(theta) == bounds.upper(repaired)
