@@ -108,6 +108,7 @@ TARGETS = {
         ("proofs/test_bounds", "objectives/test_sweeps", "proofs/test_listed"),
         ("*.balanced", "BALANCING", "*.row_entries", "SEEN", "RUN"),
     ),
+    "system/threads": Target(("system/test_threads",)),
     "objectives/regularizers": Target(
         ("objectives/test_regularizers", "proofs/test_bounds"),
         ("Shape", "plain", "separated", "projected", "*.prox", "*.shape"),

@@ -11,10 +11,10 @@ import pytest
 
 from workbench.system.threads import FINE, RUNS, Threads
 
-WAIT = 60  # seconds, after which a test that would hang fails
+WAIT = 20  # seconds, after which a test that would hang fails
 
 
-@pytest.fixture(params=[1, 2, 3])
+@pytest.fixture(params=[1, 2, 3, 4])
 def threads(request):
     found = Threads(request.param)
     yield found
@@ -70,6 +70,41 @@ def test_an_error_ends_the_calls(threads):
         threads.share([partial(call, k) for k in range(10_000)])
     assert len(made) < 1000
     assert threads.share([partial(int, k) for k in range(4)]) == [0, 1, 2, 3], "threads serve on"
+
+
+def test_no_more_threads_than_calls(threads, monkeypatch):
+    """This thread is one of them."""
+    asked, submit = [], threads.pool.submit
+    monkeypatch.setattr(threads.pool, "submit", lambda *call: asked.append(call) or submit(*call))
+    for many in (0, 1, 2, 3, 9):
+        asked.clear()
+        threads.share([int] * many)
+        assert len(asked) == max(min(threads.count, many) - 1, 0)
+    assert threads.pool._max_workers == max(threads.count - 1, 1)
+
+
+@pytest.mark.parametrize("way", ["share", "together"])
+def test_an_error_waits_for_calls_that_have_begun(two, way):
+    """What they work with is theirs until then."""
+    begun, done, own = Event(), [], get_ident()
+
+    def call():
+        if get_ident() == own:
+            assert begun.wait(WAIT)
+            raise ValueError("no such number")
+        begun.set()
+        time.sleep(0.05)
+        done.append("all of it")
+
+    with pytest.raises(ValueError, match="no such number"):
+        two.share([call, call]) if way == "share" else two.together(call, call)
+    assert done == ["all of it"]
+
+
+def test_threads_that_were_let_go_do_not_come_back(two):
+    two.end()
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        two.share([int, int])
 
 
 def test_an_error_of_another_thread_comes_out(two):
