@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from fractions import Fraction
-from types import SimpleNamespace
+from threading import get_ident
+from types import MethodType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,12 +17,14 @@ from workbench.arithmetic.rationals import ratios
 from workbench.contracts import Cuts
 from workbench.objectives import sweeps
 from workbench.objectives.oracles import Decoding, MarginRescaling, SlackRescaling, UnitMargin
+from workbench.objectives.regularizers import SquaredNorm
 from workbench.objectives.sweeps import Sweeps, concurrent, unfit
 from workbench.proofs import bounds as bounds_module
 from workbench.proofs.any_bounds import bounds_for
 from workbench.solving.block_ascent import crammer_singer_crew
 from workbench.solving.shards import threaded
 from workbench.system.journal import Journal
+from workbench.system.threads import Threads
 
 pytestmark = pytest.mark.skipif(not available(), reason="numba is not installed: pip install 'cutbench[fast]'")
 NAMES = ["synthetic-chain", "grid", "tracking", "tree", "motif"]
@@ -288,3 +291,71 @@ def test_the_first_sweep_learns_how_long_one_takes(monkeypatch):
     assert (beside.argmax(theta, bounds.samples) == bounds.oracle.argmax(theta, bounds.samples)).all()
     assert sorted(runs) == [sweeps.TIMED, 68, 68]
     beside.end()
+
+
+def labels(kind, n=60, p=8, k=7):
+    rng = np.random.default_rng(5)
+    return kind(rng.normal(size=(n, p)), rng.integers(k, size=n))
+
+
+class Asked(wb.Multiclass):
+    """Notes which threads ask for features."""
+
+    def features(self, samples, outputs):
+        ASKED.add(get_ident())
+        return super().features(samples, outputs)
+
+
+class Norm(SquaredNorm):
+    """Notes which threads ask for values and conjugates."""
+
+    def value(self, w):
+        ASKED.add(get_ident())
+        return super().value(w)
+
+    def conjugate(self, s):
+        ASKED.add(get_ident())
+        return super().conjugate(s)
+
+
+class Normed(wb.SoftMargin):
+    def regularizer(self, problem):
+        return Norm(self.lam)
+
+
+ASKED = set()
+
+
+@pytest.mark.parametrize("whose", ["class", "object", "regularizer"])
+def test_single_labels_ask_a_users_own_functions_in_one_thread(whose, monkeypatch):
+    """And bounds are those of one thread."""
+    monkeypatch.setattr(sweeps, "WORK", 1)
+    formulation = (Normed if whose == "regularizer" else wb.SoftMargin)(0.05)
+    ends = []
+    for count in (1, 2):
+        problem = labels(Asked if whose == "class" else wb.Multiclass)
+        if whose == "object":
+            problem.features = MethodType(Asked.features, Asked(problem.X, problem.labels))
+        ASKED.clear()
+        found = wb.solve(formulation, problem, gap=1e-6, master="dual-block", threads=count)
+        assert found.parallel == ("2 threads" if count == 2 else "1 thread")
+        assert {get_ident()} == ASKED
+        ends.append(found)
+    assert max(each.lower for each in ends) <= min(each.upper for each in ends)
+
+
+def test_both_bounds_of_single_labels_are_asked_for_side_by_side(monkeypatch):
+    monkeypatch.setattr(sweeps, "WORK", 1)
+    asked, together = [], Threads.together
+
+    def counted(self, one, other):
+        asked.append(self.count)
+        return together(self, one, other)
+
+    monkeypatch.setattr(Threads, "together", counted)
+    ends = []
+    for form in (wb.SoftMargin(0.05), Normed(0.05)):
+        found = wb.solve(form, labels(wb.Multiclass), gap=1e-6, master="dual-block", threads=2)
+        ends.append((found.lower, found.upper, len(asked)))
+    assert ends[0][2] > 0
+    assert ends[0] == ends[1], "the same bounds, and no further call of a user's own norm"

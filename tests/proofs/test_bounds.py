@@ -191,10 +191,13 @@ def test_threads_share_hinges_and_rows_of_labels_only():
     bounds = Bounds(Liar(eighths(rng, 5, 2, 3), eighths(rng, 5, 2), np.ones(5), slope_lie=0.125), None)
     alone, rows = bounds.hinges(theta, witnesses), bounds.rows(bounds.samples, witnesses)
     assert bounds.beside is None
-    for threads, listing in ((1, object()), (2, object()), (3, object()), (2, None)):
+    for threads, listing, shared in (
+        *((1, object(), True), (2, object(), True), (3, object(), True)),
+        *((2, None, True), (2, object(), False)),
+    ):
         asked = []
-        bounds.sweeps = SimpleNamespace(threads=threads, listing=listing, spread=halves(asked))
-        assert bounds.beside is (bounds.sweeps if threads > 1 and listing else None)
+        bounds.sweeps = SimpleNamespace(threads=threads, listing=listing, shared=shared, spread=halves(asked))
+        assert bounds.beside is (bounds.sweeps if threads > 1 and listing and shared else None)
         found, (slopes, offsets) = bounds.hinges(theta, witnesses), bounds.rows(bounds.samples, witnesses)
         assert len(asked) == (2 if bounds.beside else 0)
         assert (found.lo.tolist(), found.hi.tolist()) == (alone.lo.tolist(), alone.hi.tolist())

@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.util import find_spec
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ import numpy as np
 from workbench.contracts import Kernel
 
 FOUND: dict[Any, Callable[..., Any]] = {}  # what `compiled_function` returned
+COMPILING = RLock()  # filters of warnings, and what numba is told, are those of all threads
 OWNED = 4  # NumPy's flag of an array that owns its memory, which is no part of its type
 
 
@@ -240,7 +242,7 @@ def compiled(function: Callable[..., Any], signature: Any, packed: bool = False)
     import numba
     from numba.core.sigutils import normalize_signature
 
-    with warnings.catch_warnings(), packing(packed):
+    with COMPILING, warnings.catch_warnings(), packing(packed):
         warnings.simplefilter("ignore", numba.NumbaExperimentalFeatureWarning)  # first-class functions
         try:
             try:

@@ -56,10 +56,11 @@ class Conditional(Protocol):
 
 @runtime_checkable
 class Concurrent(Protocol):
-    """An oracle or a problem whose cuts several threads may write down at a time, each those of its own samples.
+    """An oracle, a problem or a regularizer whose functions several threads may call at a time.
 
-    concurrent : whether `rows`, `features` and `loss` write to nothing but what they return; what a class says holds
-        for no class derived from it, since that may have functions of its own
+    concurrent : whether `rows`, `features` and `loss`, and `argmax` where outputs are single labels, write to nothing
+        but what they return; so do `value`, `conjugate` and `feasible` of a regularizer. What a class says holds for
+        no class derived from it, and for no object that was given a function of its own
     """
 
     concurrent: bool

@@ -103,6 +103,7 @@ class LearnedCost(MarginRescaling):
     K: float
 
     free_outputs: ClassVar[bool] = True
+    concurrent: ClassVar[bool] = True
     by_parts: ClassVar[bool] = False  # at large K many light parts slow the first passes down
 
     @property
@@ -228,6 +229,8 @@ class FixedCost(LearnedCost):
     """The same hinge at a given v; θ = (w, b), and K⟨v, c_i(y)⟩ is the offset of a cut."""
 
     v: Floats
+
+    concurrent: ClassVar[bool] = True
 
     @property
     def least_loss(self) -> float:

@@ -54,6 +54,7 @@ def free_labels(problem: Any, prices: Prices, lam2: float, most: float, start: f
 class Intercepts(FixedCost):
     """Margin rescaling by the problem's own loss with intercepts; made by `with_intercepts`."""
 
+    concurrent: ClassVar[bool] = True
     by_parts: ClassVar[bool] = True
 
     @property

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,6 +149,7 @@ class SquaredNorm(Regularizer):
     """r(w) = λ/2 ‖w‖²;  r*(s) = ‖s‖²/(2λ);  argmin s/λ.  (docs/mathematics.md §2)"""
 
     lam: Any
+    concurrent: ClassVar[bool] = True
 
     @property
     def curvature(self) -> Any:
@@ -177,6 +178,7 @@ class SignedNorm(Regularizer):
 
     lam: Any
     signed: NDArray[np.bool_]
+    concurrent: ClassVar[bool] = True
 
     def value(self, w: Any) -> Any:
         return squared(w) * self.lam / 2

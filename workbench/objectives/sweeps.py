@@ -26,7 +26,6 @@ from workbench.system.threads import Threads
 EVEN = 1e-3  # seconds: handing a share of a sweep to a thread takes some 0.1 ms
 TIMED = 64  # samples of which the first sweep learns how long it takes
 WORK = 2_000_000  # entries of the inputs times labels, from which products of matrices are shared
-WRITERS = {"rows", "features", "loss"}  # of which an object may have its own
 
 T = TypeVar("T")
 
@@ -35,12 +34,12 @@ class Sweeps:
     """The oracle's compiled kernel in `threads` threads; `argmax` answers as `Oracle.argmax` does.
 
     listing : of an oracle of labels, whose own `argmax` and `rows` then answer for each thread's samples
-    hands : the threads
+    hands : the threads;  shared : whether several of them may call the oracle's own functions at a time
     """
 
-    def __init__(self, oracle: Oracle, threads: int, listing: Listing | None = None):
+    def __init__(self, oracle: Oracle, threads: int, listing: Listing | None = None, shared: bool = False):
         self.oracle, self.width, self.threads, self.seconds = oracle, oracle.width, threads, 0.0
-        self.listing, self.hands = listing, Threads(threads)
+        self.listing, self.hands, self.shared = listing, Threads(threads), shared
         self.kernels: list[Kernel] = []
         if listing is not None:
             return
@@ -64,8 +63,8 @@ class Sweeps:
         return found
 
     def spread(self, function: Callable[..., T], *arrays: Any) -> list[T]:
-        """`function` of runs of these arrays, in threads, in the order of the runs."""
-        return self.hands.spread(function, *arrays)
+        """`function` of runs of these arrays, in threads if they may, in the order of the runs."""
+        return self.hands.spread(function, *arrays) if self.shared else [function(*arrays)]
 
     def answer(self, theta: Floats, kernel: Kernel, samples: Ints, found: Ints) -> None:
         self.ask(kernel.argmax_into, kernel.data, theta, samples, found)
@@ -95,12 +94,14 @@ def unfit(oracle: Oracle, listing: Listing | None) -> str:
 
 
 def concurrent(oracle: Oracle, problem: Problem) -> bool:
-    """Whether several threads may write down cuts at a time: the classes of oracle and problem themselves say so."""
-    asked = oracle.problem if isinstance(oracle, Asking) else problem
-    return all(
-        vars(type(each)).get("concurrent", False) and not WRITERS.intersection(getattr(each, "__dict__", ()))
-        for each in (oracle, asked)
-    )
+    """Whether several threads may ask this oracle for its cuts at a time, and the problem that it asks."""
+    return vouched(oracle) and vouched(oracle.problem if isinstance(oracle, Asking) else problem)
+
+
+def vouched(told: object) -> bool:
+    """Whether several threads may call its functions at a time: its class says so (`Concurrent`), and has no others."""
+    own = getattr(told, "__dict__", {})
+    return vars(type(told)).get("concurrent", False) and not any(map(callable, own.values()))
 
 
 def listing_of(oracle: Oracle) -> Listing | None:

@@ -29,6 +29,7 @@ class DyadicPairs(Multiclass):
     """
 
     name = "dyads"
+    concurrent = True
 
     def __init__(self, pairs: Dyads, cost: ArrayLike | None = None):
         super().__init__(pairs.linear, pairs.classes[pairs.labels], cost, pairs.importance, pairs.classes)

@@ -144,6 +144,7 @@ class Multiclass(Sourced):
     """
 
     name = "multiclass"
+    concurrent = True
     oracle_kind = "exact"
     exact_features = exact_loss = True
     width = 1

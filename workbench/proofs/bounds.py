@@ -190,7 +190,7 @@ class Bounds(Both):
     @contextmanager
     def sweeping(self, threads: int) -> Iterator[None]:
         """Sweeps of the oracle in so many threads until the block ends."""
-        self.sweeps = sweeps = Sweeps(self.oracle, threads, self.listing)
+        self.sweeps = sweeps = Sweeps(self.oracle, threads, self.listing, self.concurrent)
         try:
             yield
         finally:
@@ -269,14 +269,14 @@ class Bounds(Both):
 
     @cached_property
     def concurrent(self) -> bool:
-        """Whether several threads may write down cuts at a time."""
+        """Whether several threads may ask for cuts at a time."""
         return concurrent(self.oracle, self.problem)
 
     @property
     def beside(self) -> Sweeps | None:
         """The threads that share more than the oracle's sweeps: those of labels, whose cuts are made by NumPy."""
         sweeps = self.sweeps
-        return sweeps if sweeps and sweeps.listing is not None and sweeps.threads > 1 else None
+        return sweeps if sweeps and sweeps.listing is not None and sweeps.shared and sweeps.threads > 1 else None
 
     def spread(self, function: Callable[..., T], *arrays: Ints | Floats) -> list[T]:
         """`function` of these arrays, or of runs of them in threads, in order.

@@ -31,6 +31,7 @@ import numpy as np
 from workbench.arithmetic.arrays import summed
 from workbench.arithmetic.compiled import available
 from workbench.contracts import Cuts, Floats, Ints
+from workbench.objectives.sweeps import vouched
 from workbench.proofs.bounds import Bounds
 from workbench.solvers._common import Late, never
 from workbench.solvers.dual_block import CachedBlocks
@@ -285,7 +286,8 @@ class Passes:
         def above() -> list[float]:
             return [bounds.upper(point) for point in points]
 
-        if bounds.beside and bounds.tables and not len(bounds.regularizer.free):  # then no lower bound asks for `least`
+        apart = vouched(bounds.regularizer) and not len(bounds.regularizer.free)  # then no lower bound asks for `least`
+        if bounds.beside and bounds.tables and apart:
             uppers, lower = bounds.beside.hands.together(above, lambda: bounds.lower(cuts, weights))
             family.least = min([family.least, *uppers])
             return uppers, lower
