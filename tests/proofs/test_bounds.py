@@ -732,3 +732,15 @@ def test_weights_are_repaired_before_the_oracle_is_asked():
     repaired = bounds.regularizer.feasible(theta)
     assert (repaired != theta).any()
     assert bounds.upper(theta) == bounds.upper(repaired)
+
+
+def test_the_start_is_the_minimiser_of_the_regularizer():
+    @dataclass(frozen=True)
+    class Shifted(SquaredNorm):
+        def argmin(self, s):
+            return s / self.lam + 1
+
+    rng = np.random.default_rng(0)
+    for chosen, start in ((SquaredNorm(2.0), 0.0), (Shifted(2.0), 1.0)):
+        bounds = Bounds(Liar(eighths(rng, 5, 2, 3), eighths(rng, 5, 2), np.ones(5), chosen), None)
+        assert bounds.start.tolist() == [start] * 3

@@ -41,6 +41,7 @@ from workbench.contracts import (
     Terms,
 )
 from workbench.errors import BadInput, Contradiction
+from workbench.objectives.regularizers import SquaredNorm
 from workbench.objectives.sweeps import Sweeps, concurrent, listing_of
 from workbench.proofs.listed import Tables, tables_of
 from workbench.proofs.tree import Tree
@@ -86,7 +87,8 @@ class Both(ABC):
         self.samples: Ints = np.flatnonzero(self.prices.weights > 0)
         total = self.prices.total
         self.total = Interval(down(total), up(total)) if self.prices.rounded else Interval(total)
-        self.start: Floats = self.regularizer.argmin(np.zeros(self.oracle.dim)) + 0.0
+        zeros, plain = np.zeros(self.oracle.dim), type(self.regularizer) is SquaredNorm  # of which 0 is the minimiser
+        self.start: Floats = zeros if plain else self.regularizer.argmin(zeros) + 0.0
 
     @cached_property
     def scale(self) -> float:
