@@ -255,6 +255,11 @@ def test_runs_of_samples_have_one_length_for_any_number_of_threads(monkeypatch):
         bounds.concurrent = False
         assert bounds.spread(lengths, some) == [7]
         assert asked == [3]
+    single = bounds_for(wb.SoftMargin(lam=0.05), labels(wb.Multiclass))
+    assert single.concurrent
+    assert single.spread(lengths, some) == [7]
+    with single.sweeping(2):
+        assert single.spread(lengths, some) == [4, 3]
 
 
 def test_functions_of_a_users_own_are_asked_in_one_thread():
@@ -271,6 +276,18 @@ def test_functions_of_a_users_own_are_asked_in_one_thread():
     assert concurrent(UnitMargin(chains[0]), chains[0])
     assert not concurrent(Decoding(chains[0]), chains[0])
     assert not concurrent(object(), chains[0])
+    chains[0].concurrent = False
+    assert not concurrent(oracles[0], chains[0])
+
+    class Property(wb.Chain):
+        concurrent = property(lambda self: False)
+
+    class Vouched(wb.Chain):
+        concurrent = True
+
+    for kind, said in ((Property, False), (Vouched, True)):
+        problem = kind([np.eye(2)] * 3, ["ab"] * 3)
+        assert concurrent(MarginRescaling(problem), problem) is said
     completed = SimpleNamespace(problem=chains[1])
     assert not concurrent(completed, chains[0])
 

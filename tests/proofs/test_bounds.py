@@ -741,6 +741,6 @@ def test_the_start_is_the_minimiser_of_the_regularizer():
             return s / self.lam + 1
 
     rng = np.random.default_rng(0)
-    for chosen, start in ((SquaredNorm(2.0), 0.0), (Shifted(2.0), 1.0)):
+    for chosen, start in ((SquaredNorm(2.0), 0.0), (Shifted(2.0), 1.0), (SquaredNorm(np.nan), np.nan)):
         bounds = Bounds(Liar(eighths(rng, 5, 2, 3), eighths(rng, 5, 2), np.ones(5), chosen), None)
-        assert bounds.start.tolist() == [start] * 3
+        assert np.array_equal(bounds.start, [start] * 3, equal_nan=True)

@@ -59,8 +59,8 @@ class Concurrent(Protocol):
     """An oracle, a problem or a regularizer whose functions several threads may call at a time.
 
     concurrent : whether `rows`, `features` and `loss`, and `argmax` where outputs are single labels, write to nothing
-        but what they return; so do `value`, `conjugate` and `feasible` of a regularizer. What a class says holds for
-        no class derived from it, and for no object that was given a function of its own
+        but what they return; so do the functions of a regularizer and of what its `within` returns. What a class says
+        holds for no class derived from it, and for no object that was given a function of its own
     """
 
     concurrent: bool

@@ -101,7 +101,8 @@ def concurrent(oracle: Oracle, problem: Problem) -> bool:
 def vouched(told: object) -> bool:
     """Whether several threads may call its functions at a time: its class says so (`Concurrent`), and has no others."""
     own = getattr(told, "__dict__", {})
-    return vars(type(told)).get("concurrent", False) and not any(map(callable, own.values()))
+    said = vars(type(told)).get("concurrent"), own.get("concurrent", True)
+    return said == (True, True) and not any(map(callable, own.values()))
 
 
 def listing_of(oracle: Oracle) -> Listing | None:

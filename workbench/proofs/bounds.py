@@ -87,8 +87,9 @@ class Both(ABC):
         self.samples: Ints = np.flatnonzero(self.prices.weights > 0)
         total = self.prices.total
         self.total = Interval(down(total), up(total)) if self.prices.rounded else Interval(total)
-        zeros, plain = np.zeros(self.oracle.dim), type(self.regularizer) is SquaredNorm  # of which 0 is the minimiser
-        self.start: Floats = zeros if plain else self.regularizer.argmin(zeros) + 0.0
+        zeros, r = np.zeros(self.oracle.dim), self.regularizer
+        plain = type(r) is SquaredNorm and np.isfinite(float(r.lam))  # then 0 is the minimiser
+        self.start: Floats = zeros if plain else r.argmin(zeros) + 0.0
 
     @cached_property
     def scale(self) -> float:
@@ -283,9 +284,10 @@ class Bounds(Both):
     def spread(self, function: Callable[..., T], *arrays: Ints | Floats) -> list[T]:
         """`function` of these arrays, or of runs of them in threads, in order.
 
-        Runs of samples whose cuts threads may write down are RUN samples long, whatever the number of threads.
+        Runs of samples whose cuts threads may write down are RUN samples long, whatever the number of threads, but for
+        single labels.
         """
-        count = -(-len(arrays[0]) // RUN) if self.concurrent else 1
+        count = -(-len(arrays[0]) // RUN) if self.concurrent and self.listing is None else 1
         if count < 2:
             return self.beside.spread(function, *arrays) if self.beside else [function(*arrays)]
         runs = zip(*(np.array_split(each, count) for each in arrays), strict=True)

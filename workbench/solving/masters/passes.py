@@ -30,7 +30,7 @@ import numpy as np
 
 from workbench.arithmetic.arrays import summed
 from workbench.arithmetic.compiled import available
-from workbench.contracts import Cuts, Floats, Ints
+from workbench.contracts import Cuts, Floats, Ints, Prices
 from workbench.objectives.sweeps import vouched
 from workbench.proofs.bounds import Bounds
 from workbench.solvers._common import Late, never
@@ -286,7 +286,8 @@ class Passes:
         def above() -> list[float]:
             return [bounds.upper(point) for point in points]
 
-        apart = vouched(bounds.regularizer) and not len(bounds.regularizer.free)  # then no lower bound asks for `least`
+        ours = vouched(bounds.regularizer) and type(bounds.prices) is Prices
+        apart = ours and not len(bounds.regularizer.free)  # then no lower bound asks for `least`
         if bounds.beside and bounds.tables and apart:
             uppers, lower = bounds.beside.hands.together(above, lambda: bounds.lower(cuts, weights))
             family.least = min([family.least, *uppers])
