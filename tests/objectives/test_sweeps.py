@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from fractions import Fraction
 from threading import get_ident
-from types import MethodType, SimpleNamespace
+from types import MethodType
 
 import numpy as np
 import pytest
@@ -276,6 +276,7 @@ def test_functions_of_a_users_own_are_asked_in_one_thread():
     assert concurrent(UnitMargin(chains[0]), chains[0])
     assert not concurrent(Decoding(chains[0]), chains[0])
     assert not concurrent(object(), chains[0])
+    assert not concurrent(oracles[1], chains[0]), "it asks its own problem, whatever problem its formulation was given"
     chains[0].concurrent = False
     assert not concurrent(oracles[0], chains[0])
 
@@ -288,8 +289,6 @@ def test_functions_of_a_users_own_are_asked_in_one_thread():
     for kind, said in ((Property, False), (Vouched, True)):
         problem = kind([np.eye(2)] * 3, ["ab"] * 3)
         assert concurrent(MarginRescaling(problem), problem) is said
-    completed = SimpleNamespace(problem=chains[1])
-    assert not concurrent(completed, chains[0])
 
 
 def test_the_first_sweep_learns_how_long_one_takes(monkeypatch):

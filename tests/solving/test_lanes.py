@@ -16,15 +16,19 @@ from workbench.solving.block_ascent import lane_loops
 from workbench.solving.block_ascent import lanes as lanes
 from workbench.solving.block_ascent.lanes import Lanes, misfit
 from workbench.system.journal import Journal
+from workbench.system.threads import Threads
 
 pytestmark = pytest.mark.skipif(not machine.available(), reason="numba is not installed: pip install 'cutbench[fast]'")
 LAM = 0.02
 
 
 @pytest.fixture(scope="module")
-def pool():
-    with ThreadPoolExecutor(3) as threads:
-        yield threads
+def hands():
+    """So many threads, by their number."""
+    found = {count: Threads(count) for count in (2, 3)}
+    yield found
+    for each in found.values():
+        each.end()
 
 
 def words(n=30, copies=1):
@@ -35,24 +39,24 @@ def words(n=30, copies=1):
     return wb.Chain(list(looks) * copies, [["abcde"[k] for k in word] for word in letters] * copies)
 
 
-def ascent_of(problem, pool, count=2, lam=LAM):
+def ascent_of(problem, hands, count=2, lam=LAM):
     bounds = bounds_for(wb.SoftMargin(lam=lam), problem)
     curvature = float(bounds.regularizer.curvature)
-    return bounds, Lanes(bounds.oracle, problem.truth, bounds.prices.floats(), curvature, count, pool)
+    return bounds, Lanes(bounds.oracle, problem.truth, bounds.prices.floats(), curvature, hands[count])
 
 
-def passes(problem, pool, count=2, many=6):
-    bounds, ascent = ascent_of(problem, pool, count)
+def passes(problem, hands, count=2, many=6):
+    bounds, ascent = ascent_of(problem, hands, count)
     for _ in range(many):
         ascent.advance()
     return bounds, ascent
 
 
 @pytest.mark.parametrize(("count", "copies"), [(2, 1), (3, 4)])
-def test_the_dual_rises_to_the_optimum(pool, count, copies):
+def test_the_dual_rises_to_the_optimum(hands, count, copies):
     """Copies of one word in several lanes would overshoot, if their moves were added up without a look at D."""
     problem = words(copies=copies)
-    bounds, ascent = ascent_of(problem, pool, count)
+    bounds, ascent = ascent_of(problem, hands, count)
     before = ascent.floor
     for _ in range(60):
         ascent.advance()
@@ -72,9 +76,9 @@ def test_the_dual_rises_to_the_optimum(pool, count, copies):
     assert ascent.risks([ascent.theta])[0] + bounds.regularizer.value(ascent.theta) == pytest.approx(upper, rel=1e-9)
 
 
-def test_a_number_of_threads_gives_one_result(pool):
+def test_a_number_of_threads_gives_one_result(hands):
     """Also where another thread keeps a core busy."""
-    quiet = passes(words(), pool)[1]
+    quiet = passes(words(), hands)[1]
     over = Event()
 
     def burn():
@@ -84,7 +88,7 @@ def test_a_number_of_threads_gives_one_result(pool):
     busy = Thread(target=burn)
     busy.start()
     try:
-        beside = passes(words(), pool)[1]
+        beside = passes(words(), hands)[1]
     finally:
         over.set()
         busy.join()
@@ -92,10 +96,10 @@ def test_a_number_of_threads_gives_one_result(pool):
     assert quiet.duals()[2].tobytes() == beside.duals()[2].tobytes()
 
 
-def test_a_clock_between_rounds_changes_nothing(pool):
+def test_a_clock_between_rounds_changes_nothing(hands):
     """A run that may end anywhere makes the same moves."""
-    _, free = ascent_of(words(), pool)
-    _, watched = ascent_of(words(), pool)
+    _, free = ascent_of(words(), hands)
+    _, watched = ascent_of(words(), hands)
     for _ in range(8):
         free.advance()
         watched.advance(late=lambda: False)
@@ -103,17 +107,17 @@ def test_a_clock_between_rounds_changes_nothing(pool):
     assert free.gap == watched.gap
 
 
-def test_a_pass_that_is_late_ends_early(pool, monkeypatch):
+def test_a_pass_that_is_late_ends_early(hands, monkeypatch):
     monkeypatch.setattr(lanes, "PIECE", 1)
-    _, ascent = ascent_of(words(), pool)
+    _, ascent = ascent_of(words(), hands)
     ascent.advance(late=lambda: True)
     assert ascent.gap == np.inf
     assert ascent.floor > 0
 
 
-def test_an_error_in_one_thread_stops_all(pool, monkeypatch):
+def test_an_error_in_one_thread_stops_all(hands, monkeypatch):
     """Nobody waits for a thread that has left."""
-    _, ascent = ascent_of(words(), pool)
+    _, ascent = ascent_of(words(), hands)
     whole = ascent.arguments
 
     def broken(k, *rest):
@@ -126,9 +130,10 @@ def test_an_error_in_one_thread_stops_all(pool, monkeypatch):
         ascent.advance()
 
 
-def test_threads_meet_as_often_as_they_like(pool):
+def test_threads_meet_as_often_as_they_like():
     meet, gate, leave = machine.barrier()
-    done = list(pool.map(lambda k: [meet(gate, 3) for _ in range(200)], range(3)))
+    with ThreadPoolExecutor(3) as threads:
+        done = list(threads.map(lambda k: [meet(gate, 3) for _ in range(200)], range(3)))
     assert done == [[1] * 200] * 3
     leave(gate)
     assert meet(gate, 2) == 0
@@ -169,10 +174,10 @@ def test_hard_margins_take_threads(monkeypatch):
 
 
 @pytest.mark.parametrize("asking", [True, False])
-def test_rounds_take_equally_long(pool, asking):
+def test_rounds_take_equally_long(hands, asking):
     """But for the visit on which one ends; where the oracle is asked, all visits count alike."""
     problem = wb.load_problem("synthetic-chain")(n=150, labels=4, length=9)
-    _, ascent = passes(problem, pool, many=3)
+    _, ascent = passes(problem, hands, many=3)
     for lane in ascent.lanes:
         state, rounds = lane.state.pool, len(lane.ends) - 1
         work, ends = np.full(len(problem.truth), -1), np.full(rounds + 1, -1)
@@ -196,11 +201,11 @@ def test_samples_of_one_cut_are_dealt_to_one_round():
     assert ends.tolist() == [0, 1, 1, 6]
 
 
-def test_a_repacked_pool_takes_the_memory_of_the_one_before(pool):
+def test_a_repacked_pool_takes_the_memory_of_the_one_before(hands):
     """And the passes are the same as in new memory, to the last bit."""
     thetas, places = [], {True: set(), False: set()}
     for spare in (True, False):
-        _, ascent = ascent_of(words(60), pool)
+        _, ascent = ascent_of(words(60), hands)
         kept = []
         for _ in range(40):
             for lane in ascent.lanes:

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -45,6 +45,7 @@ from workbench.objectives.regularizers import SquaredNorm
 from workbench.objectives.sweeps import Sweeps, concurrent, listing_of
 from workbench.proofs.listed import Tables, tables_of
 from workbench.proofs.tree import Tree
+from workbench.system.threads import calls_of
 
 BALANCING = 4  # rounds of `Bounds.balanced`
 RUN = 2000  # samples whose cuts are written down at a time: arrays that fit a processor's memory, at most
@@ -290,8 +291,7 @@ class Bounds(Both):
         count = -(-len(arrays[0]) // RUN) if self.concurrent and self.listing is None else 1
         if count < 2:
             return self.beside.spread(function, *arrays) if self.beside else [function(*arrays)]
-        runs = zip(*(np.array_split(each, count) for each in arrays), strict=True)
-        calls = [partial(function, *run) for run in runs]
+        calls = calls_of(function, count, *arrays)
         return self.sweeps.hands.share(calls) if self.sweeps else [call() for call in calls]
 
     def rows(self, samples: Ints, witnesses: Ints) -> tuple[sparse.csr_array, Floats]:

@@ -57,9 +57,7 @@ class Threads:
 
     def spread(self, function: Callable[..., T], *arrays: Any) -> list[T]:
         """`function` of each run of these arrays, in the order of the runs, none of which is empty but a first."""
-        count = max(1, min(RUNS.get() or self.count, len(arrays[0])))
-        runs = zip(*(np.array_split(each, count) for each in arrays), strict=True)
-        return self.share([partial(function, *run) for run in runs])
+        return self.share(calls_of(function, max(1, min(RUNS.get() or self.count, len(arrays[0]))), *arrays))
 
     def together(self, one: Callable[[], One], other: Callable[[], Other]) -> tuple[One, Other]:
         """What two functions return, which work side by side.
@@ -81,3 +79,8 @@ class Threads:
     def end(self) -> None:
         """Let the others go."""
         self.pool.shutdown()
+
+
+def calls_of(function: Callable[..., T], count: int, *arrays: Any) -> list[Callable[[], T]]:
+    """A call of `function` for each of so many runs of these arrays, which are about as long."""
+    return [partial(function, *run) for run in zip(*(np.array_split(each, count) for each in arrays), strict=True)]

@@ -31,7 +31,7 @@ SHARED = 0.1e-6  # seconds by which a visit that is shared takes longer, its mee
 MEETINGS = 2.3  # for each group of visits: two, and lines of the cache that go to and fro
 USUAL = 0.2e-6  # seconds of a meeting of two cores
 SAVED = 0.5e-3  # of a sweep, from which threads are worth their calls, which take 0.1 ms each
-FEW, MANY = 8, 128  # meetings that are timed: many if the few took less than SLOW seconds each
+FEW, MANY = 8, 128  # meetings that are timed: the few twice, and many if these took less than SLOW seconds
 SLOW = 5e-6
 
 

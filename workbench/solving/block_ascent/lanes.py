@@ -22,7 +22,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import wait
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -46,6 +47,7 @@ from workbench.solvers.dual_block import (
     seated,
 )
 from workbench.solving.block_ascent import lane_loops
+from workbench.system.threads import Threads
 
 ROUNDS = 64  # of a sweep, at most
 FEW = 4  # visits of a lane in a round, at least
@@ -83,17 +85,15 @@ class Lane(NamedTuple):
 class Lanes:
     """Passes of dual-block for `solve` in threads, where there are no extra entries; as `CachedBlocks` in one thread.
 
-    prices : (n,) finite;  curvature : μ of r = μ/2 ‖θ‖²;  threads : N;  pool : these threads
+    prices : (n,) finite;  curvature : μ of r = μ/2 ‖θ‖²;  hands : N threads
     """
 
     known, tells = np.inf, True
 
-    def __init__(
-        self, oracle: Oracle, truth: Ints, prices: Floats, curvature: float, threads: int, pool: ThreadPoolExecutor
-    ):
-        self.method, self.pool, self.piece = BRISK, pool, PIECE
+    def __init__(self, oracle: Oracle, truth: Ints, prices: Floats, curvature: float, hands: Threads):
+        self.method, self.hands, self.piece = BRISK, hands, PIECE
         self.prices, self.samples, self.curvature = prices, np.flatnonzero(prices), curvature
-        count = min(threads, len(self.samples))
+        count = min(hands.count, len(self.samples))
         rounds = int(np.clip(len(self.samples) // (FEW * count), 1, ROUNDS))
         self.lanes = [self.lane(oracle, truth, self.samples[k::count].copy(), rounds, k) for k in range(count)]
         self.point = Point(*np.zeros((5, oracle.dim)))
@@ -146,7 +146,7 @@ class Lanes:
             finally:
                 leave(gate)
 
-        others = [self.pool.submit(thread, k) for k in range(1, len(self.lanes))]
+        others = [self.hands.pool.submit(thread, k) for k in range(1, len(self.lanes))]
         try:
             said = thread(0)
         finally:
@@ -254,12 +254,7 @@ class Lanes:
 
     def each(self, function: Callable[[Lane], T]) -> list[T]:
         """What a function says of each lane, in threads."""
-        others = [self.pool.submit(function, lane) for lane in self.lanes[1:]]
-        try:
-            first = function(self.lanes[0])
-        finally:
-            wait(others)
-        return [first, *(other.result() for other in others)]
+        return self.hands.share([partial(function, lane) for lane in self.lanes])
 
     @property
     def floor(self) -> float:

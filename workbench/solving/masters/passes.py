@@ -269,6 +269,7 @@ class Passes:
         for upper, point in zip(uppers, points, strict=True):
             if upper < state.upper:
                 state.upper, state.theta = upper, point
+                self.family.least = min(self.family.least, upper)
         if lower > state.lower:
             state.lower, self.duals, self.best = lower, (samples, witnesses, weights), cuts
         state.latest = self.ascent.theta
@@ -281,7 +282,7 @@ class Passes:
 
     def ends(self, points: Sequence[Floats], cuts: Cuts, weights: Floats) -> tuple[list[float], float]:
         """Upper bounds at these θ, and the lower bound of these weights, side by side where threads share cuts."""
-        bounds, family = self.bounds, self.family
+        bounds, least = self.bounds, self.family.least
 
         def above() -> list[float]:
             return [bounds.upper(point) for point in points]
@@ -289,12 +290,9 @@ class Passes:
         ours = vouched(bounds.regularizer) and type(bounds.prices) is Prices
         apart = ours and not len(bounds.regularizer.free)  # then no lower bound asks for `least`
         if bounds.beside and bounds.tables and apart:
-            uppers, lower = bounds.beside.hands.together(above, lambda: bounds.lower(cuts, weights))
-            family.least = min([family.least, *uppers])
-            return uppers, lower
+            return bounds.beside.hands.together(above, lambda: bounds.lower(cuts, weights))
         uppers = above()
-        family.least = min([family.least, *uppers])
-        return uppers, bounds.lower(cuts, weights, family.least)
+        return uppers, bounds.lower(cuts, weights, min([least, *uppers]))
 
     @property
     def cuts(self) -> Cuts:
@@ -391,7 +389,7 @@ def pass_method(bounds: Bounds, wanted: float = 0.0) -> PassMethod:
         return LabelBlocks(listing, shape, prices, bounds.start, slopes, available())
     dim = bounds.oracle.dim
     if sweeps and sweeps.threads > 1 and dim == bounds.problem.n_features and not misfit(len(samples), dim):
-        return Lanes(bounds.oracle, bounds.truth, prices, 2 * float(shape.square[0]), sweeps.threads, sweeps.hands.pool)
+        return Lanes(bounds.oracle, bounds.truth, prices, 2 * float(shape.square[0]), sweeps.hands)
     place = shape, prices, bounds.start, slopes, bounds.problem.n_features
     return CachedBlocks(bounds.oracle, bounds.truth, *place)
 
