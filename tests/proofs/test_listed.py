@@ -115,6 +115,7 @@ def test_both_ends_are_those_of_rows_of_cuts(seed, monkeypatch):
     assert other.lower(cuts, weights) == pytest.approx(lower, rel=1e-12)
     assert other.upper(theta) == pytest.approx(bounds.upper(theta), rel=1e-12)
     assert other.scale == pytest.approx(bounds.scale, rel=1e-12)
+    assert bounds.scale <= bounds.upper(np.zeros(bounds.oracle.dim)) <= bounds.scale * (1 + 1e-15)
     assert len(written) == 1
     monkeypatch.setattr(listed, "FULL", 0)
     assert bounds.lower(cuts, weights) == other.lower(cuts, weights)

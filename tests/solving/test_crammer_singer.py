@@ -355,7 +355,8 @@ def test_a_sweep_that_meets_no_smaller_gap_halves_the_visits_at_a_time(before, g
 
     def sweep(*place):
         seen.append(place[7])
-        return 0.5
+        blocks.state.gap[:] = (np.arange(20) < 16) / 32
+        return True
 
     climb, memory = crammer_singer_loops.climb, blocks.memory
     functions = busy_all, lambda *_: None, *blocks.loops.visits, sweep, None
@@ -374,7 +375,8 @@ def test_a_pass_asks_for_the_time_after_so_many_visits(most, sweeps):
 
     def sweep(*place):
         seen.append(place[6])
-        return 0.5
+        blocks.state.gap[:] = (np.arange(20) < 16) / 32
+        return True
 
     functions = busy_all, lambda *_: None, *blocks.loops.visits, sweep, None
     own = blocks.listing, blocks.samples, blocks.samples.copy(), blocks.seed, blocks.mark
@@ -451,7 +453,7 @@ def test_a_lane_that_fails_holds_nobody_up():
 
     with pytest.raises(ValueError, match="lane 1"):
         blocks.beside(2, told)
-    assert said == [-1.0]
+    assert said == [False]
 
 
 @pytest.mark.parametrize(("after", "brief", "made"), [(0, 0, 0), (1, 0, 1), (3, 0, 3), (0, 10**9, 0), (1, 10**9, 20)])
@@ -644,11 +646,10 @@ def test_samples_are_asked_for_three_visits_before_their_own(monkeypatch):
     (_, one), (_, other) = ascent_of(problem), ascent_of(problem)
     asked, order = [], np.random.default_rng(0).permutation(9)
     place = order, 9, 1, 1, one.prices, one.curvature
-    for blocks, ahead in ((one, lambda *told: asked.append(told[3:])), (other, nothing)):
+    for blocks, ahead in ((one, lambda *told: asked.append(told[4:8])), (other, nothing)):
         at = scored, pushed, ahead, silent, blocks.listing, *place, blocks.state
         sweeping(False)(*at, *alone(1)[:2], 0, 0, blocks.lanes[0])
-    indptr = one.listing.indptr
-    assert asked == [(i, indptr[i], indptr[i + 1]) for i in order[3:]]
+    assert asked == [(place, min(place + 1, 9), 0, 1) for place in range(3, 12)]
     assert one.beta.tolist() == other.beta.tolist()
 
 
@@ -657,8 +658,9 @@ def test_to_ask_ahead_changes_nothing():
     """Not even where the last line of the cache ends behind the array."""
     indices, values, table = np.arange(11), np.random.default_rng(0).random(11), np.arange(24.0).reshape(3, 8)
     before = indices.copy(), values.copy(), table.copy()
-    for i, low, high in ((0, 0, 11), (2, 10, 11), (1, 3, 3)):
-        machine.ahead()(indices, values, table, i, low, high)
+    parts, order = np.array([[0, 10, 11], [3, 3, 3], [10, 11, 11]]), np.array([2, 0, 1])
+    for place in ((0, 3, 0, 2), (1, 2, 0, 1), (0, 1, 1, 2), (5, 3, 0, 2)):
+        machine.ahead()(indices, values, parts, order, *place, table)
     for each, old in zip((indices, values, table), before, strict=True):
         np.testing.assert_array_equal(each, old)
 

@@ -39,11 +39,18 @@ def fetched(typing: Any, array: Any, place: Any) -> Any:
     return types.void(array, types.int64), generate
 
 
-def ahead(indices: Ints, values: Floats, table: Floats, i: int, low: int, high: int) -> None:
-    """The entries from `low` to before `high` of a matrix's rows, and row i of a table, are on their way."""
-    for j in range(low, high, LINE):
-        fetched(indices, j)
-        fetched(values, j)
-    flat, width = table.reshape(-1), table.shape[1]
-    for j in range(i * width, (i + 1) * width, LINE):
-        fetched(flat, j)
+def ahead(
+    indices: Ints, values: Floats, parts: Ints, order: Ints, first: int, last: int, lane: int, until: int, table: Floats
+) -> None:
+    """Entries of a matrix's rows i = order[first], …, order[last − 1], and rows i of a table, are on their way.
+
+    The entries of row i are those from parts[i, lane] to before parts[i, until].
+    """
+    for place in range(first, last):
+        i = order[place]
+        for j in range(parts[i, lane], parts[i, until], LINE):
+            fetched(indices, j)
+            fetched(values, j)
+        row = table[i]
+        for j in range(0, len(row), LINE):
+            fetched(row, j)

@@ -130,7 +130,9 @@ def ahead() -> Callable[..., None]:
 
     from workbench.arithmetic.ahead import ahead as asked
 
-    return compiled(asked, types.void(types.int64[::1], types.float64[::1], types.float64[:, ::1], *[types.int64] * 3))
+    whole, table = types.int64[::1], types.float64[:, ::1]
+    place = whole, types.float64[::1], types.int64[:, ::1], whole, *[types.int64] * 4, table
+    return compiled(asked, types.void(*place))
 
 
 def compiled_sweep(sweep: Callable[..., object], kernel: Kernel, arguments: tuple[Any, ...]) -> Callable[..., None]:

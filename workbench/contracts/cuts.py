@@ -65,7 +65,7 @@ class Prices:
     @classmethod
     def of_mean(cls, weights: Floats) -> Prices:
         """p_i = weights_i / Σ weights."""
-        return cls(weights, math.fsum(weights), mean=True)
+        return cls(weights, math.fsum(weights.tolist()), mean=True)
 
     @property
     def rational_total(self) -> Fraction:

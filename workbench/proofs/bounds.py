@@ -79,7 +79,10 @@ class Both(ABC):
     prices, regularizer : as the formulation gives them
     samples : the samples with a positive price; the others are no part of F
     arithmetic : the arithmetic in which both bounds are computed, with its assumptions, in words
+    start, central : r's minimiser, and whether that is 0, with r(0) = 0
     """
+
+    central = False
 
     def __init__(self, formulation: CutForm | SmoothForm | Search, problem: Problem, oracle: Oracle | Terms):
         self.formulation, self.problem, self.oracle = formulation, problem, oracle
@@ -89,8 +92,8 @@ class Both(ABC):
         total = self.prices.total
         self.total = Interval(down(total), up(total)) if self.prices.rounded else Interval(total)
         zeros, r = np.zeros(self.oracle.dim), self.regularizer
-        plain = type(r) is SquaredNorm and np.isfinite(float(r.lam))  # then 0 is the minimiser
-        self.start: Floats = zeros if plain else r.argmin(zeros) + 0.0
+        self.central = type(r) is SquaredNorm and np.isfinite(float(r.lam))
+        self.start: Floats = zeros if self.central else r.argmin(zeros) + 0.0
 
     @cached_property
     def scale(self) -> float:
@@ -318,6 +321,8 @@ class Bounds(Both):
 
         `witnesses` are the oracle's answers at θ for `samples`, and `rows` their cuts, if they are known already.
         """
+        if theta is self.start and self.central and self.tables and not self.prices.hard:
+            return float(self.risk(self.tables.at_zero(self.samples)).hi)  # r(0) = 0
         if not np.isfinite(theta).all():
             return np.inf
         if witnesses is None:

@@ -68,6 +68,12 @@ class Tables:
         self.told = W, samples, labels
         return Interval(low, high)
 
+    def at_zero(self, samples: Ints) -> Interval:
+        """h_i (m,) at θ = 0."""
+        labels, low, high = self.ends(None, 0.0, 0.0, samples)
+        self.told = None, samples, labels
+        return Interval(low, high)
+
     def decoded(self, theta: Floats, spread: Spread = serially) -> Ints | None:
         """The label of highest score (n,) of all samples at θ, if the last product was theirs."""
         if self.told is None or len(self.told[1]) < self.n:

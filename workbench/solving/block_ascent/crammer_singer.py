@@ -117,7 +117,7 @@ class CrammerSinger:
         self.listing, parts = parted(listing, self.count, spread)
         width = width_of(k)
         self.state = Weights(lined(n, width), lined(p, width), np.zeros(n), np.zeros(n, np.int64), parts)
-        self.desk = Desk(lined(n, width), lined(n, width), lined(p, width), lined(RUNS, LINE))
+        self.desk = Desk(lined(n, width), lined(p, width), lined(RUNS, LINE))
         self.lanes = lanes_of(k, self.count, count)
         self.seed, self.sweeps = np.ones(1, np.int64), SWEEPS
         self.meeting = machine.exchange if compiled else loops.alone
@@ -308,15 +308,15 @@ class CrammerSinger:
         """The loops of a pass, compiled."""
         build, ints, prices, number = machine.compiled_function, np.zeros(1, np.int64), self.prices, np.zeros(1)
         place, crossed = (prices, 1.0, self.state), (self.meeting(1)[0], ints, 0, 0, self.lanes[0])
-        W, found = np.zeros((1, 1, LINE)), np.zeros((1, LINE))
-        score_lines = build(plain.scored, (ints, number, 0, 0, W, found), "void", packed=True)
-        push_lines = build(plain.pushed, (ints, number, 0, 0, found, W), "void", packed=True)
+        entries, lines = (ints, number, self.state.parts, ints), np.zeros((1, 1, LINE))
+        score_lines = build(plain.scored, (*entries, 0, 0, 0, 0, lines, lines), "void", packed=True)
+        push_lines = build(plain.pushed, (*entries, *[0] * 6, lines, lines), "void", packed=True)
         visits = score_lines, push_lines, machine.ahead(), machine.say()
         own = (
             build(plain.busy, (ints, prices, 1.0), "int64"),
             build(plain.shuffled, (ints, 1, ints), "void"),
             *visits,
-            build(plain.sweep, (*visits, self.listing, ints, 1, 1, 1, *place, *crossed), packed=True),
+            build(plain.sweep, (*visits, self.listing, ints, 1, 1, 1, *place, *crossed), "boolean", packed=True),
             build(plain.plane, (push_lines, self.listing, ints, *place, self.memory, *crossed), "int64"),
         )
         climb = build(

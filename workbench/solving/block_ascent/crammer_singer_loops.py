@@ -56,7 +56,7 @@ def silent(gate, k, number):
     """`say` where nothing is compiled."""
 
 
-def nothing(indices, values, table, i, low, high):
+def nothing(indices, values, parts, order, first, last, lane, until, table):
     """`ahead` where nothing is compiled."""
 
 
@@ -107,7 +107,9 @@ def sweeping(several):
         scored, pushed, ahead, say, listing, order, count, group, crew, prices, curvature, weights,
         exchange, gate, k, number, space,
     ):  # fmt: skip
-        """Thread k's part of visits to the first `count` samples of `order`; the gap they met, −1 if a thread has left.
+        """Thread k's part of visits to the first `count` samples of `order`; False if a thread has left.
+
+        Each visit leaves the gap that it met in weights.gap.
 
         group : how many samples several lanes visit at a time, at least 2
         crew : how many threads see to the lanes, one a lane, or 1 to all of them
@@ -115,8 +117,8 @@ def sweeping(several):
         """
         _, indices, values, square, kinds, truths, _, offsets, _, _, _, _ = listing
         beta, table, gaps, moved, parts = weights
-        height, start, told, moves, _ = space
-        lanes, labels, width, total, place = len(told), offsets.shape[1], table.shape[1], 0.0, 0
+        height, start, _, told, moves, _ = space
+        lanes, labels, width, place = len(told), offsets.shape[1], table.shape[1], 0
         blocks = width // LINE
         W, lines = table.reshape(len(table), blocks, LINE), told.reshape(lanes, told.shape[1], blocks, LINE)
         last = lanes if several else 1
@@ -126,17 +128,13 @@ def sweeping(several):
         while place < count:
             some = min(group, count - place) if several else 1
             for lane in range(k, last, crew):
-                for g in range(some):
-                    i = order[place + g]
-                    scored(indices, values, parts[i, lane], parts[i, lane + 1], W, lines[lane, g])
+                scored(indices, values, parts, order, place, some, lane, lane + 1, W, lines[lane])
             if several:
                 number += 1
                 say(gate, k, number)
-            for g in range(place + early, min(place + early + some, asked)):
-                i = order[g]
-                ahead(indices, values, beta, i, parts[i, k], parts[i, until])
+            ahead(indices, values, parts, order, place + early, min(place + early + some, asked), k, until, beta)
             if several and exchange(gate, k, crew, number) == 0:
-                return -1.0
+                return False
             for g in range(k, some, crew):
                 i = order[place + g]
                 kind, price, q = kinds[i], prices[i], square[i] / curvature
@@ -152,6 +150,8 @@ def sweeping(several):
                     held += start[y] * height[y]
                 gaps[i] = price * highest - held
                 if gaps[i] <= 0.0:
+                    for y in range(labels):
+                        moves[g, y] = 0.0
                     continue
                 if q > 0.0:
                     top, inside = -np.inf, labels + 1
@@ -184,21 +184,15 @@ def sweeping(several):
                 number += 1
                 say(gate, k, number)
             for lane in range(k, last, crew):
-                for g in range(lane, some, lanes):
-                    i = order[place + g]
-                    if gaps[i] > 0.0:
-                        pushed(indices, values, parts[i, lane], parts[i, lane + 1], steps[g], W)
+                pushed(indices, values, parts, order, place, lane, some, lanes, lane, lane + 1, steps, W)
             if several and exchange(gate, k, crew, number) == 0:
-                return -1.0
-            for g in range(some):
-                i = order[place + g]
-                total += gaps[i]
-                if several and gaps[i] > 0.0:
-                    for lane in range(k, last, crew):
-                        if g % lanes != lane:
-                            pushed(indices, values, parts[i, lane], parts[i, lane + 1], steps[g], W)
+                return False
+            for lane in range(k, last, crew):
+                for other in range(last):
+                    if other != lane:
+                        pushed(indices, values, parts, order, place, other, some, lanes, lane, lane + 1, steps, W)
             place += some
-        return total
+        return True
 
     return sweep
 
@@ -281,12 +275,13 @@ def plane(pushed, listing, samples, prices, curvature, weights, memory, exchange
     mine[7] = rise
     if exchange(gate, k, lanes, number + 2) == 0:
         return -1
-    for i in samples:
+    for place in range(len(samples)):
+        i = samples[place]
         if clipped[i] == 1:
             for y in range(labels):
                 at = beta[i, y] + a * (beta[i, y] - old[i, y]) + c * step[i, y]
                 back[y] = (trial[i, y] - at) / curvature
-            pushed(indices, values, parts[i, k], parts[i, k + 1], back.reshape(blocks, LINE), rows)
+            pushed(indices, values, parts, samples, place, 0, 1, 1, k, k + 1, back.reshape(1, blocks, LINE), rows)
     if exchange(gate, k, lanes, number + 3) == 0:
         return -1
     longer = 0.0
@@ -348,14 +343,16 @@ def climb(
             if crew < len(lane.told):
                 return 3
             return plane(pushed, listing, samples, prices, curvature, weights, memory, exchange, gate, k, number, lane)
-        met = sweep(
-            scored, pushed, ahead, say, listing, order, count, int(mark[6]), crew, prices, curvature, weights,
-            exchange, gate, k, number, lane,
-        )  # fmt: skip
+        place = listing, order, count, int(mark[6]), crew, prices, curvature, weights
+        if not sweep(scored, pushed, ahead, say, *place, exchange, gate, k, number, lane):
+            return -1
         number, most = number + count + 2, most - count
         if exchange(gate, k, crew, number) == 0:  # all are through with `order` as it was
             return -1
         if k == 0:
+            met = 0.0  # lanes do not read the others' gaps, which would have to come from another core
+            for i in order[:count]:
+                met += weights.gap[i]
             mark[6] = mark[6] if met < mark[7] else max(PAIR, mark[6] // 2)
             mark[0], mark[1], mark[3], mark[7] = count, met, mark[3] - 1.0, met
     return 2
@@ -369,9 +366,10 @@ def score(scored, claim, listing, samples, prices, share, weights, desk, exchang
     """
     _, indices, values, _, kinds, truths, _, offsets, _, _, _, _ = listing
     beta, W, gaps, _, parts = weights
-    scores, mean_scores, mean, sums = desk
+    mean_scores, mean, sums = desk
     runs, labels, width, last = len(sums), offsets.shape[1], W.shape[1], parts.shape[1] - 1
-    rows, lines = W.reshape(len(W), width // LINE, LINE), scores.reshape(len(scores), width // LINE, LINE)
+    found, rows = lane.scores, W.reshape(len(W), width // LINE, LINE)
+    lines = found.reshape(len(found), width // LINE, LINE)
     run = claim(gate)
     while run < runs:
         square, mean_square, total, risk, mean_risk, held_offset = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -382,24 +380,29 @@ def score(scored, claim, listing, samples, prices, share, weights, desk, exchang
                 mean[j, y] = after
                 square += at * at
                 mean_square += after * after
-        for i in samples[len(samples) * run // runs : len(samples) * (run + 1) // runs]:
-            row, other, kind, price = scores[i], mean_scores[i], kinds[i], prices[i]
-            scored(indices, values, parts[i, 0], parts[i, last], rows, lines[i])
-            for y in range(width):
-                other[y] += share * (row[y] - other[y])
-            own, own_mean = row[truths[kind]], other[truths[kind]]
-            highest, highest_mean, held = 0.0, 0.0, 0.0
-            for y in range(labels):
-                weight, o = beta[i, y], offsets[kind, y]
-                height = o + row[y] - own
-                highest = max(highest, height)
-                highest_mean = max(highest_mean, o + other[y] - own_mean)
-                held += weight * height
-                held_offset += weight * o
-            gaps[i] = price * highest - held
-            total += gaps[i]
-            risk += price * highest
-            mean_risk += price * highest_mean
+        place, end = len(samples) * run // runs, len(samples) * (run + 1) // runs
+        while place < end:
+            some = min(len(found), end - place)
+            scored(indices, values, parts, samples, place, some, 0, last, rows, lines)
+            for g in range(some):
+                i = samples[place + g]
+                row, other, kind, price = found[g], mean_scores[i], kinds[i], prices[i]
+                for y in range(width):
+                    other[y] += share * (row[y] - other[y])
+                own, own_mean = row[truths[kind]], other[truths[kind]]
+                highest, highest_mean, held = 0.0, 0.0, 0.0
+                for y in range(labels):
+                    weight, o = beta[i, y], offsets[kind, y]
+                    height = o + row[y] - own
+                    highest = max(highest, height)
+                    highest_mean = max(highest_mean, o + other[y] - own_mean)
+                    held += weight * height
+                    held_offset += weight * o
+                gaps[i] = price * highest - held
+                total += gaps[i]
+                risk += price * highest
+                mean_risk += price * highest_mean
+            place += some
         mine = sums[run]
         mine[0], mine[1], mine[2], mine[3], mine[4], mine[5] = total, risk, mean_risk, held_offset, square, mean_square
         run = claim(gate)

@@ -43,7 +43,7 @@ class Memory(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """Working space of a lane: scores and weights β_i of a sample (w,).
+    """Working space of a lane: scores and weights β_i of a sample (w,), and scores of several (GROUP, w).
 
     told : (L, …, w) of all lanes: their parts of the scores of the samples that they visit
     moves : (GROUP, …) of all lanes: the steps of these samples
@@ -52,15 +52,15 @@ class Lane(NamedTuple):
 
     height: Floats
     start: Floats
+    scores: Floats
     told: Floats
     moves: Floats
     sums: Floats
 
 
 class Desk(NamedTuple):
-    """The scores ⟨W_y, x_i⟩ (n, w) at W and at its mean, the mean (p, w), and the sums of runs of samples (RUNS, 8)."""
+    """The scores ⟨W_y, x_i⟩ (n, w) at the mean of W, the mean (p, w), and the sums of runs of samples (RUNS, 8)."""
 
-    scores: Floats
     mean_scores: Floats
     mean: Floats
     sums: Floats
@@ -83,8 +83,10 @@ def lanes_of(labels: int, lanes: int, threads: int) -> list[Lane]:
     A row behind a lane's own keeps what two lanes write out of one line of the cache.
     """
     width = width_of(labels)
-    shared = np.zeros((lanes, GROUP + 1, width)), np.zeros((GROUP, width + LINE)), np.zeros((threads, 3 * LINE))
-    return [Lane(apart(width), apart(width), *shared) for _ in range(threads)]
+    told, moves = lined(lanes * (GROUP + 1), width), lined(GROUP, width + LINE)
+    told[:], moves[:] = 0, 0
+    shared = told.reshape(lanes, GROUP + 1, width), moves, np.zeros((threads, 3 * LINE))
+    return [Lane(apart(width), apart(width), lined(GROUP, width), *shared) for _ in range(threads)]
 
 
 def parted(listing: Listing, lanes: int, spread: Spread = serially) -> tuple[Listing, Ints]:
