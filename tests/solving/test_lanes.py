@@ -58,7 +58,7 @@ def test_the_dual_rises_to_the_optimum(hands, count, copies):
     problem = words(copies=copies)
     bounds, ascent = ascent_of(problem, hands, count)
     before = ascent.floor
-    for _ in range(60):
+    for _ in range(80):
         ascent.advance()
         assert ascent.floor >= before - 1e-12
         before = ascent.floor
@@ -175,7 +175,7 @@ def test_hard_margins_take_threads(monkeypatch):
 
 @pytest.mark.parametrize("asking", [True, False])
 def test_rounds_take_equally_long(hands, asking):
-    """But for the visit on which one ends; where the oracle is asked, all visits count alike."""
+    """But for the visit on which one ends; the oracle takes the longer the longer a sequence is."""
     problem = wb.load_problem("synthetic-chain")(n=150, labels=4, length=9)
     _, ascent = passes(problem, hands, many=3)
     for lane in ascent.lanes:
@@ -185,7 +185,10 @@ def test_rounds_take_equally_long(hands, asking):
         for i in lane.samples:
             r = state.member[i, : state.count[i]]
             entries = lane_loops.VISIT + lane_loops.CUT * len(r) + int((state.last[r] - state.first[r]).sum())
-            assert work[i] == (1 if asking else entries if len(r) > 1 else 0)
+            if asking:
+                assert work[i] == entries + lane_loops.PART * problem.lengths[i]
+            else:
+                assert work[i] == (entries if len(r) > 1 else 0)
         lane_loops.dealt(lane.samples, work, ends)
         assert ends[0] == 0
         assert ends[-1] == len(lane.samples)
@@ -199,6 +202,19 @@ def test_samples_of_one_cut_are_dealt_to_one_round():
     ends = np.full(4, -1)
     lane_loops.dealt(np.arange(6), np.zeros(6, int), ends)
     assert ends.tolist() == [0, 1, 1, 6]
+
+
+@pytest.mark.parametrize("length", [1, 4, 7, 8, 4082])
+def test_moves_of_three_lanes_are_added(length):
+    """And the inner products of each two."""
+    own, *theta = np.random.default_rng(length).normal(size=(4, length))
+    moves, moved = [each - own for each in theta], np.full(length, np.nan)
+    first = lane_loops.joined(theta[0], theta[1], own, moved)
+    assert first == pytest.approx(moves[0] @ moves[1])
+    np.testing.assert_allclose(moved, moves[0] + moves[1])
+    second = lane_loops.added(theta[2], own, moved)
+    assert second == pytest.approx(moves[0] @ moves[2] + moves[1] @ moves[2])
+    np.testing.assert_allclose(moved, moves[0] + moves[1] + moves[2])
 
 
 def test_a_repacked_pool_takes_the_memory_of_the_one_before(hands):

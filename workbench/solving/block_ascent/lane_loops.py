@@ -15,18 +15,25 @@ from workbench.solvers._dual_block import LEAST, LONGEST, MOMENTS
 SWEEP, ROUND, VISITS, BEGUN, RISE, TOTAL, MET, NEXT, MOMENT = range(9)
 APART = 24  # numbers that hold a lane's mark: three lines of the cache, so that no two lanes write to one line
 VISIT, CUT = 60, 30  # entries of cuts that a visit takes as long as, besides those of its cuts; and each of its cuts
+PART = 300  # the same of a part of the output that the oracle finds
 EVEN = 0.2  # of what the lanes' rises add up to; a round that raises D by less is taken in part
 
 
 def weighed(pool, asking, work):
-    """How long a visit of each sample takes, in entries of θ: that of its cached cuts; 1 a sample if `asking`."""
+    """How long a visit of each sample takes, in entries of θ: that of its cached cuts, and of the oracle if `asking`.
+
+    An oracle takes the longer the more parts an output has, padding (−1) aside.
+    """
     for i in range(len(work)):
-        work[i] = 1 if asking else 0
-        if not asking and pool.count[i] > 1:
+        work[i] = 0
+        if pool.count[i] > 1 or (asking and pool.count[i] > 0):
             work[i] = VISIT + CUT * pool.count[i]
             for a in range(pool.count[i]):
                 r = pool.member[i, a]
                 work[i] += pool.last[r] - pool.first[r]
+            if asking:
+                for part in pool.witness[pool.member[i, 0]]:
+                    work[i] += PART * (part >= 0)
 
 
 def dealt(order, work, ends):
@@ -42,35 +49,49 @@ def dealt(order, work, ends):
     ends[0], ends[rounds] = 0, len(order)
 
 
-def joined(arrived, own, moved):
-    """Σ_{k<l} ⟨m_k, m_l⟩ of the lanes' moves m_k = arrived[k] − own, whose sum goes to `moved`.
+def joined(one, two, own, moved):
+    """⟨m₁, m₂⟩ of the moves m = θ − own of two lanes, whose sum goes to `moved`.
 
     Four sums side by side take a fourth of the time of one.
     """
-    length, found = len(own), 0.0
-    first, even = arrived[0], length - length % 4
-    for j in range(length):
-        moved[j] = first[j] - own[j]
-    for k in range(1, len(arrived)):
-        other, s0, s1, s2, s3 = arrived[k], 0.0, 0.0, 0.0, 0.0
-        for j in range(0, even, 4):
-            m0, m1, m2, m3 = (
-                other[j] - own[j], other[j + 1] - own[j + 1], other[j + 2] - own[j + 2], other[j + 3] - own[j + 3],
-            )  # fmt: skip
-            s0 += m0 * moved[j]
-            s1 += m1 * moved[j + 1]
-            s2 += m2 * moved[j + 2]
-            s3 += m3 * moved[j + 3]
-            moved[j] += m0
-            moved[j + 1] += m1
-            moved[j + 2] += m2
-            moved[j + 3] += m3
-        for j in range(even, length):
-            m0 = other[j] - own[j]
-            s0 += m0 * moved[j]
-            moved[j] += m0
-        found += (s0 + s1) + (s2 + s3)
-    return found
+    length, s0, s1, s2, s3 = len(own), 0.0, 0.0, 0.0, 0.0
+    even = length - length % 4
+    for j in range(0, even, 4):
+        a0, a1, a2, a3 = one[j] - own[j], one[j + 1] - own[j + 1], one[j + 2] - own[j + 2], one[j + 3] - own[j + 3]
+        b0, b1, b2, b3 = two[j] - own[j], two[j + 1] - own[j + 1], two[j + 2] - own[j + 2], two[j + 3] - own[j + 3]
+        s0 += b0 * a0
+        s1 += b1 * a1
+        s2 += b2 * a2
+        s3 += b3 * a3
+        moved[j], moved[j + 1], moved[j + 2], moved[j + 3] = a0 + b0, a1 + b1, a2 + b2, a3 + b3
+    for j in range(even, length):
+        a0, b0 = one[j] - own[j], two[j] - own[j]
+        s0 += b0 * a0
+        moved[j] = a0 + b0
+    return (s0 + s1) + (s2 + s3)
+
+
+def added(other, own, moved):
+    """⟨m, moved⟩ of the move m = θ − own of another lane, which is added to `moved`."""
+    length, s0, s1, s2, s3 = len(own), 0.0, 0.0, 0.0, 0.0
+    even = length - length % 4
+    for j in range(0, even, 4):
+        m0, m1, m2, m3 = (
+            other[j] - own[j], other[j + 1] - own[j + 1], other[j + 2] - own[j + 2], other[j + 3] - own[j + 3],
+        )  # fmt: skip
+        s0 += m0 * moved[j]
+        s1 += m1 * moved[j + 1]
+        s2 += m2 * moved[j + 2]
+        s3 += m3 * moved[j + 3]
+        moved[j] += m0
+        moved[j + 1] += m1
+        moved[j + 2] += m2
+        moved[j + 3] += m3
+    for j in range(even, length):
+        m0 = other[j] - own[j]
+        s0 += m0 * moved[j]
+        moved[j] += m0
+    return (s0 + s1) + (s2 + s3)
 
 
 def portion(arrived, own, moved, gains, curvature, met):
@@ -163,7 +184,7 @@ def stepped(proposed, meet, gate, k, prices, curvature, pool, point, desk, table
 
 
 def cross(
-    argmax_into, slope_into, parts_into, insert, place_of, asked, sweep, proposed, meet, weighed, dealt, joined,
+    argmax_into, slope_into, parts_into, insert, place_of, asked, sweep, proposed, meet, weighed, dealt, joined, added,
     portion, stepped, data, k, orders, ends, most, worth, steps, settled, prices, curvature, pool, desk, extras, point,
     table, own, moved, told, sums, work, mark, gate,
 ):  # fmt: skip
@@ -214,7 +235,10 @@ def cross(
         for lane in range(lanes):
             gains += told[half, lane, 0]
             full = full or told[half, lane, 1] > 0.0
-        rise, share = gains - curvature * joined(table[half], own, moved), 1.0
+        across = joined(table[half, 0], table[half, 1], own, moved)
+        for lane in range(2, lanes):
+            across += added(table[half, lane], own, moved)
+        rise, share = gains - curvature * across, 1.0
         if rise < EVEN * gains:
             share = portion(table[half], own, moved, gains, curvature, met)
             rise = met[3]

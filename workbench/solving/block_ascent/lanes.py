@@ -1,9 +1,9 @@
 """Passes of dual-block in threads: N lanes of samples side by side, which meet many times a sweep.
 
 Every lane has its own samples, every N-th one, and its own pool of cuts (_pool.py). In a **round** each lane visits the
-next few of its samples, as `dual_block` does, from the θ that all lanes share. Rounds of cached sweeps have as many
-entries of cuts in one lane as in another, so none waits for long. The visits of lane k raise D alone by ρ_k and move θ
-by m_k. As all lanes start at the same β, and D is quadratic, the share c of all changes raises D by
+next few of its samples, as `dual_block` does, from the θ that all lanes share. Rounds have as many entries of cuts, and
+parts of outputs for the oracle, in one lane as in another, so none waits for long. The visits of lane k raise D alone
+by ρ_k and move θ by m_k. As all lanes start at the same β, and D is quadratic, the share c of all changes raises D by
 
     c G − c² Q/2,      G = Σ_k (ρ_k + μ/2 ‖m_k‖²),      Q = μ ‖Σ_k m_k‖²
 
@@ -178,11 +178,13 @@ class Lanes:
         (meet, gate, _), build, point = machine.barrier(), machine.compiled_function, self.point
         _, _, state, tools, own, move, ends, work, _ = self.lanes[0]
         moves, mu, desk = (self.table[0], own, move), self.curvature, state.desk
+        row = self.table[0, 0]
         place = gate, 0, self.prices, mu, state.pool, point, desk, self.table[0], own, self.sums
         self.loops = (
             build(lane_loops.weighed, (state.pool, True, work), "none"),
             build(lane_loops.dealt, (self.samples, work, ends), "none"),
-            build(lane_loops.joined, moves),
+            build(lane_loops.joined, (row, row, own, move), packed=True),
+            build(lane_loops.added, (row, own, move), packed=True),
             build(lane_loops.portion, (*moves, 0.0, mu, desk.met)),
             build(lane_loops.stepped, (tools.proposed, meet, *place), "int64"),
         )
