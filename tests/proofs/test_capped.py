@@ -52,6 +52,16 @@ def spoiled(tree: Tree, rng: np.random.Generator, kind: int) -> Tree:
     return Tree(tree.parents, tree.branches, cutoffs, weights)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_f_at_zero_is_that_of_capped_terms(seed):
+    """Every h_i is 1 there, and costs more than its cap."""
+    certificate = found("plain", seed)
+    bounds = CappedBounds(certificate.formulation, certificate.problem)
+    assert bounds.tables
+    assert bounds.scale == pytest.approx(bounds.caps.hi.sum())
+    assert bounds.caps.hi.sum() < 0.9 * bounds.costs.hi.sum()
+
+
 @pytest.mark.parametrize("kind", ["plain", "hidden"])
 @pytest.mark.parametrize("seed", range(4))
 def test_trees_prove_what_the_checker_says(kind, seed, tmp_path):

@@ -238,6 +238,9 @@ class Bounds(Both):
         return tables_of(self.oracle, self.problem, self.listing, self.spread)
 
     def at_start(self) -> float:
+        ours = type(self).upper is Bounds.upper and not self.prices.hard
+        if self.tables and self.central and ours:
+            return float(self.risk(self.tables.at_zero(self.samples)).hi)  # r(0) = 0
         return self.upper(self.start, None if self.tables else self.opening)
 
     def hinges(
@@ -321,8 +324,6 @@ class Bounds(Both):
 
         `witnesses` are the oracle's answers at θ for `samples`, and `rows` their cuts, if they are known already.
         """
-        if theta is self.start and self.central and self.tables and not self.prices.hard:
-            return float(self.risk(self.tables.at_zero(self.samples)).hi)  # r(0) = 0
         if not np.isfinite(theta).all():
             return np.inf
         if witnesses is None:
