@@ -235,31 +235,31 @@ def test_cuts_are_written_down_in_threads_to_the_same_bits(name, monkeypatch):
 
 
 def test_runs_of_samples_have_one_length_for_any_number_of_threads(monkeypatch):
-    """As long as RUN at most; of a user's own functions there is one run, of all samples, and in this thread."""
+    """RUN at most, and EVEN runs or a multiple; of a user's own functions there is one run, of all, in this thread."""
     monkeypatch.setattr(bounds_module, "RUN", 3)
-    bounds, some = bounds_of("synthetic-chain"), np.arange(7)
+    bounds, some, seven = bounds_of("synthetic-chain"), np.arange(13), np.arange(7)
 
     def lengths(*arrays):
         assert all(len(each) == len(arrays[0]) for each in arrays)
         return len(arrays[0])
 
-    for size, runs in ((7, [3, 2, 2]), (6, [3, 3]), (4, [2, 2]), (3, [3]), (1, [1]), (0, [0])):
+    for size, runs in ((7, [2, 2, 2, 1]), (13, [2] * 5 + [1] * 3), (4, [1] * 4), (3, [3]), (1, [1]), (0, [0])):
         assert bounds.spread(lengths, some[:size], some[:size]) == runs
         with bounds.sweeping(2):
             assert bounds.spread(lengths, some[:size], some[:size]) == runs
     with bounds.sweeping(2):
         asked, share = [], bounds.sweeps.hands.share
         monkeypatch.setattr(bounds.sweeps.hands, "share", lambda calls: asked.append(len(calls)) or share(calls))
-        bounds.spread(lengths, some)
-        assert asked == [3]
+        bounds.spread(lengths, seven)
+        assert asked == [4]
         bounds.concurrent = False
-        assert bounds.spread(lengths, some) == [7]
-        assert asked == [3]
+        assert bounds.spread(lengths, seven) == [7]
+        assert asked == [4]
     single = bounds_for(wb.SoftMargin(lam=0.05), labels(wb.Multiclass))
     assert single.concurrent
-    assert single.spread(lengths, some) == [7]
+    assert single.spread(lengths, seven) == [7]
     with single.sweeping(2):
-        assert single.spread(lengths, some) == [4, 3]
+        assert single.spread(lengths, seven) == [4, 3]
 
 
 def test_functions_of_a_users_own_are_asked_in_one_thread():

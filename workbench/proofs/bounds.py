@@ -48,7 +48,8 @@ from workbench.proofs.tree import Tree
 from workbench.system.threads import calls_of
 
 BALANCING = 4  # rounds of `Bounds.balanced`
-RUN = 2000  # samples whose cuts are written down at a time: arrays that fit a processor's memory, at most
+RUN = 2000  # samples whose cuts are written down at a time, at most: arrays that fit a processor's memory
+EVEN = 4  # runs, or a multiple, so that two threads or four have as many each
 SEEN = 200  # samples whose cuts at the start tell the entries of a row
 
 T = TypeVar("T")
@@ -238,8 +239,7 @@ class Bounds(Both):
         return tables_of(self.oracle, self.problem, self.listing, self.spread)
 
     def at_start(self) -> float:
-        ours = type(self).upper is Bounds.upper and not self.prices.hard
-        if self.tables and self.central and ours:
+        if self.tables and self.central and type(self).upper is Bounds.upper and not self.prices.hard:
             return float(self.risk(self.tables.at_zero(self.samples)).hi)  # r(0) = 0
         return self.upper(self.start, None if self.tables else self.opening)
 
@@ -291,10 +291,10 @@ class Bounds(Both):
     def spread(self, function: Callable[..., T], *arrays: Ints | Floats) -> list[T]:
         """`function` of these arrays, or of runs of them in threads, in order.
 
-        Runs of samples whose cuts threads may write down are RUN samples long, whatever the number of threads, but for
-        single labels.
+        Runs of cuts that threads may write down are as long for any number of threads, but for single labels.
         """
-        count = -(-len(arrays[0]) // RUN) if self.concurrent and self.listing is None else 1
+        some = len(arrays[0]) if self.concurrent and self.listing is None else 1
+        count = -(-some // (EVEN * RUN)) * EVEN if some > RUN else 1
         if count < 2:
             return self.beside.spread(function, *arrays) if self.beside else [function(*arrays)]
         calls = calls_of(function, count, *arrays)

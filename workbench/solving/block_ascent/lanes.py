@@ -189,7 +189,7 @@ class Lanes:
             build(lane_loops.stepped, (tools.proposed, meet, *place), "int64"),
         )
         arguments = self.arguments(0, np.empty((1, 1), np.int64), PIECE, meet)
-        return self.loops, build(lane_loops.cross, (*arguments, gate), "int64")
+        return self.loops, machine.direct(build(lane_loops.cross, (*arguments, gate), "int64"))
 
     def begin(self, samples: Ints, witnesses: Ints, weights: Floats, push: Floats, offsets: Floats) -> None:
         """Go on from dual weights μ of cuts of these offsets, `push` = Σ_k μ_k a_k (p,)."""
