@@ -118,12 +118,12 @@ class Lanes:
         if self.passes and self.passes % self.method.period == 0:
             self.repack(self.method.patience)
         sweeps, piece = self.method.sweeps + 1, self.piece if late is not never else ALL
-        orders = self.each(lambda lane: lane.state.rng.permuted(np.tile(lane.samples, (sweeps, 1)), axis=1))
+        orders: list[Ints | None] = [None] * len(self.lanes)
         for each in self.lanes:
             each.mark[:] = 0.0
         while True:
             began = time.perf_counter()
-            said = self.crossed(orders, piece)
+            said = self.crossed(orders, sweeps, piece)
             if said == DONE or (said != FULL and late()):
                 break
             if said == FULL:
@@ -136,13 +136,19 @@ class Lanes:
         self.risk, self.peak = sum(float(each[1]) for each in met), max(float(each[2]) for each in met)
         self.passes += 1
 
-    def crossed(self, orders: list[Ints], piece: int) -> int:
-        """What the lanes' threads say; the first lane's thread is this one."""
+    def crossed(self, orders: list[Ints | None], sweeps: int, piece: int) -> int:
+        """What the lanes' threads say; the first lane's thread is this one.
+
+        orders : of each lane, of so many sweeps; its thread draws it where there is none
+        """
         meet, gate, leave = machine.barrier()
 
         def thread(k: int) -> int:
             try:
-                return self.cross(*self.arguments(k, orders[k], piece, meet), gate)
+                samples, rng, order = self.lanes[k].samples, self.lanes[k].state.rng, orders[k]
+                if order is None:
+                    orders[k] = order = rng.permuted(np.tile(samples, (sweeps, 1)), axis=1)
+                return self.cross(*self.arguments(k, order, piece, meet), gate)
             finally:
                 leave(gate)
 
