@@ -121,6 +121,13 @@ def test_both_ends_are_those_of_rows_of_cuts(seed, monkeypatch):
     assert bounds.lower(cuts, weights) == other.lower(cuts, weights)
 
 
+def test_f_at_zero_takes_no_product(monkeypatch):
+    """Where 0 is r's minimiser."""
+    wanted = bounds_of(labels()).upper(np.zeros(15))
+    monkeypatch.setattr(listed.Tables, "hinges", None)
+    assert bounds_of(labels()).scale == pytest.approx(wanted, rel=1e-15)
+
+
 def test_cuts_written_later_are_those_of_the_oracle():
     problem = labels()
     oracle = bounds_of(problem).oracle

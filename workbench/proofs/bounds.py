@@ -83,8 +83,6 @@ class Both(ABC):
     start, central : r's minimiser, and whether that is 0, with r(0) = 0
     """
 
-    central = False
-
     def __init__(self, formulation: CutForm | SmoothForm | Search, problem: Problem, oracle: Oracle | Terms):
         self.formulation, self.problem, self.oracle = formulation, problem, oracle
         self.prices = formulation.prices(problem)
@@ -239,7 +237,7 @@ class Bounds(Both):
         return tables_of(self.oracle, self.problem, self.listing, self.spread)
 
     def at_start(self) -> float:
-        if self.tables and self.central and type(self).upper is Bounds.upper and not self.prices.hard:
+        if self.tables and self.central and not self.prices.hard:
             return float(self.risk(self.tables.at_zero(self.samples)).hi)  # r(0) = 0
         return self.upper(self.start, None if self.tables else self.opening)
 
@@ -293,11 +291,10 @@ class Bounds(Both):
 
         Runs of cuts that threads may write down are as long for any number of threads, but for single labels.
         """
-        some = len(arrays[0]) if self.concurrent and self.listing is None else 1
-        count = -(-some // (EVEN * RUN)) * EVEN if some > RUN else 1
-        if count < 2:
+        size = len(arrays[0])
+        if not self.concurrent or self.listing is not None or size <= RUN:
             return self.beside.spread(function, *arrays) if self.beside else [function(*arrays)]
-        calls = calls_of(function, count, *arrays)
+        calls = calls_of(function, -(-size // (EVEN * RUN)) * EVEN, *arrays)
         return self.sweeps.hands.share(calls) if self.sweeps else [call() for call in calls]
 
     def rows(self, samples: Ints, witnesses: Ints) -> tuple[sparse.csr_array, Floats]:

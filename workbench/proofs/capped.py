@@ -145,6 +145,9 @@ class CappedBounds(Bounds):
 
     # ── above ──
 
+    def at_start(self) -> float:
+        return self.upper(self.start, self.opening)
+
     def upper(self, theta: Floats, witnesses: Ints | None = None) -> float:
         """F at θ, rounded up."""
         if not np.isfinite(theta).all():

@@ -70,8 +70,7 @@ class Tables:
 
     def at_zero(self, samples: Ints) -> Interval:
         """h_i (m,) at θ = 0."""
-        labels, low, high = self.ends(None, 0.0, 0.0, samples)
-        self.told = None, samples, labels
+        _, low, high = self.ends(None, 0.0, 0.0, samples)
         return Interval(low, high)
 
     def decoded(self, theta: Floats, spread: Spread = serially) -> Ints | None:
