@@ -146,6 +146,7 @@ class CappedBounds(Bounds):
     # ── above ──
 
     def at_start(self) -> float:
+        """F at r's minimiser, rounded up; what tables say there is the sum of terms that nothing caps."""
         return self.upper(self.start, self.opening)
 
     def upper(self, theta: Floats, witnesses: Ints | None = None) -> float:

@@ -85,7 +85,8 @@ class Lane(NamedTuple):
 class Lanes:
     """Passes of dual-block for `solve` in threads, where there are no extra entries; as `CachedBlocks` in one thread.
 
-    prices : (n,) finite;  curvature : μ of r = μ/2 ‖θ‖²;  hands : N threads
+    prices : (n,) finite;  curvature : μ of r = μ/2 ‖θ‖²
+    hands : N ≥ 2 threads, for as many samples at least
     """
 
     known, tells = np.inf, True
